@@ -134,6 +134,7 @@ async def migrate_database(url: str) -> None:
 
 async def _migrate_postgres(database: PostgresDatabase) -> None:
     try:
+        await database.require_sessions()
         await database.run(migrate.upgrade)
     except DealerError:
         raise

@@ -6,12 +6,13 @@ import asyncio
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob
 from itertools import count
 from pathlib import Path
@@ -19,7 +20,8 @@ from threading import Thread
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from tests.harness.installed import missing
+from tests.harness.installed import missing, program
+from tests.harness.ports import unused_port
 
 VARIABLE = "DEALER_TEST_POSTGRES"
 """URL of a server to use instead, as a user that may create databases: postgresql://user@host/any.
@@ -68,9 +70,15 @@ class Postgres:
 class OwnServer(Postgres):
     """A server in a temporary folder; `start` and `stop` control its process."""
 
-    def __init__(self, folder: Path, programs: Path, *, safe: bool = False) -> None:
-        super().__init__("postgresql://dealer@", f"?host={quote(str(folder))}")
+    def __init__(
+        self, folder: Path, programs: Path, *, safe: bool = False, port: int | None = None
+    ) -> None:
+        if port is None:
+            super().__init__("postgresql://dealer@", f"?host={quote(str(folder))}")
+        else:
+            super().__init__(f"postgresql://dealer@127.0.0.1:{port}")
         self.folder = folder
+        self.port = port
         self._programs = programs
         self._options = () if safe else _UNSAFE
         self._process: subprocess.Popen[bytes] | None = None
@@ -85,14 +93,26 @@ class OwnServer(Postgres):
             "--locale=C", "--no-sync", "--no-instructions",
         )  # fmt: skip
 
+    def make_standby_of(self, primary: OwnServer) -> None:
+        """Copy a running server, whose changes this one then follows; both have ports."""
+        self._run(
+            "pg_basebackup", "-D", str(self.folder / "data"), "-R", "-c", "fast", "--no-sync",
+            "-h", "127.0.0.1", "-p", str(primary.port), "-U", "dealer",
+        )  # fmt: skip
+
+    def promote(self) -> None:
+        """Let a standby accept writes."""
+        self.ask("postgres", "SELECT pg_promote()")
+
     def start(self) -> None:
         program = [
             str(self._programs / "postgres"), "-D", str(self.folder / "data"),
-            "-k", str(self.folder), "-c", "listen_addresses=", "-c", "max_connections=200",
+            "-k", str(self.folder), "-c", f"listen_addresses={'127.0.0.1' if self.port else ''}",
+            "-c", f"port={self.port or 5432}", "-c", "max_connections=200",
             "-c", "shared_buffers=64MB", *self._options,
         ]  # fmt: skip
         log = (self.folder / "log").open("ab")
-        self._process = subprocess.Popen(program, stdout=log, stderr=log, **self._as_user())
+        self._process = subprocess.Popen(program, stdout=log, stderr=log, **self.user_of_process())
         log.close()
         until = time.monotonic() + 60
         while True:
@@ -123,28 +143,66 @@ class OwnServer(Postgres):
             check=True,
             stdout=subprocess.DEVNULL,
             cwd=self.folder,
-            **self._as_user(),
+            **self.user_of_process(),
         )
 
-    def _as_user(self) -> dict[str, Any]:
+    def user_of_process(self) -> dict[str, Any]:
+        """Arguments of `subprocess` for programs that refuse to run as root."""
         if self._user is None:
             return {}
         return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
 
 
 @contextmanager
-def own_server(*, safe: bool = False) -> Iterator[OwnServer]:
+def own_server(
+    *, safe: bool = False, port: int | None = None, standby_of: OwnServer | None = None
+) -> Iterator[OwnServer]:
     """A server for the duration of the block; a `safe` one survives a crash."""
     folder = Path(tempfile.mkdtemp(prefix="dealer-pg-"))
     folder.chmod(0o755)
-    server = OwnServer(folder, programs(), safe=safe)
+    server = OwnServer(folder, programs(), safe=safe, port=port)
     try:
-        server.make()
+        if standby_of is None:
+            server.make()
+        else:
+            server.make_standby_of(standby_of)
         server.start()
         yield server
     finally:
         server.stop()
         shutil.rmtree(folder)
+
+
+@contextmanager
+def pooler(server: OwnServer, *, mode: str) -> Iterator[str]:
+    """PgBouncer before a server, in this pool_mode; the URL of a database without its name."""
+    name, port = program("pgbouncer"), unused_port()
+    with tempfile.TemporaryDirectory(prefix="dealer-pool-") as folder:
+        settings = Path(folder) / "pgbouncer.ini"
+        settings.write_text(
+            f"[databases]\n* = host={server.folder} port={server.port or 5432} user=dealer\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+            f"auth_type = any\npool_mode = {mode}\n"
+        )
+        os.chmod(folder, 0o755)
+        user = server.user_of_process()
+        process = subprocess.Popen([name, "--quiet", str(settings)], **user)
+        try:
+            wait_for_port(port)
+            yield f"postgresql://dealer@127.0.0.1:{port}/"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def wait_for_port(port: int) -> None:
+    """Return once something listens on a port of 127.0.0.1; AssertionError after a minute."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"nothing listens on {port}")
 
 
 @contextmanager

@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CONNECT_SECONDS = 5.0
+_HOSTS = "hosts"
+_SESSION = "SELECT pg_backend_pid()"
 BACKOFF = (0.02, 0.4)
 """First and longest delay between attempts to reach the server, in seconds."""
 
-# Set here so that the log does not depend on the defaults of the database or the role. The
+# Set so that the log does not depend on the defaults of the database or the role, and after a
+# connection was made, because a connection pooler accepts few settings in its startup message. The
 # timeouts release the locks of a client host that has vanished: they block appends to its tables.
 _SETTINGS = {
-    "application_name": "dealer",
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",
     "idle_in_transaction_session_timeout": "20s",
@@ -57,13 +59,18 @@ class PostgresDatabase:
     def __init__(self, url: str, *, retry_seconds: float = 0.0) -> None:
         rest = url.partition("://")[2]
         authority = re.split("[/?#]", rest, maxsplit=1)[0]
+        # As in libpq: the hosts of several servers, of which one is used.
+        hosts = authority.rpartition("@")[2].split(",")
         if "#" in rest or rest.count("@") != authority.count("@") or authority.count("@") > 1:
             raise ConfigurationError(
                 "The database's address is invalid; write @ / # ? % in a password as "
                 "%40 %2F %23 %3F %25, or use DEALER_DATABASE_PASSWORD_FILE."
             )
         try:
-            parsed = make_url(url)
+            *_, parsed = (
+                make_url(url.replace(authority, authority.replace(",".join(hosts), host), 1))
+                for host in hosts
+            )
             self._options = [
                 name for name, _ in parse_qsl(urlsplit(url).query, strict_parsing=True)
             ]
@@ -75,13 +82,8 @@ class PostgresDatabase:
                 "postgresql://user:password@host:5432/dealer."
             )
         self._dsn = f"postgresql://{rest}"
-        self.name = URL.create(
-            "postgresql",
-            username=parsed.username,
-            host=parsed.host,
-            port=parsed.port,
-            database=parsed.database,
-        ).render_as_string()
+        name = URL.create("postgresql", username=parsed.username, database=parsed.database)
+        self.name = name.set(host=_HOSTS).render_as_string().replace(_HOSTS, ",".join(hosts))
         self.retry_seconds = retry_seconds
 
     async def connect(self, **settings: str) -> asyncpg.Connection[Any]:
@@ -92,9 +94,18 @@ class PostgresDatabase:
         import asyncpg
 
         try:
-            return await asyncpg.connect(
-                self._dsn, timeout=CONNECT_SECONDS, server_settings=_SETTINGS | settings
+            connection = await asyncpg.connect(
+                self._dsn, timeout=CONNECT_SECONDS, server_settings={"application_name": "dealer"}
             )
+            try:
+                await connection.execute(
+                    "".join(f"SET {name} = '{at}';" for name, at in (_SETTINGS | settings).items()),
+                    timeout=CONNECT_SECONDS,
+                )
+            except BaseException:
+                connection.terminate()
+                raise
+            return connection
         except (asyncpg.PostgresError, asyncpg.ClientConfigurationError) as error:
             # Options that the driver does not know are sent to the server as settings.
             invalid = [
@@ -106,6 +117,31 @@ class PostgresDatabase:
                 f"The address of the database {self.name} has an unknown option, or an invalid "
                 f"value for an option: {', '.join(invalid)}."
             ) from None
+
+    async def require_sessions(self) -> None:
+        """Raise ConfigurationError if a pooler gives each transaction a session of its own.
+
+        Settings, locks, prepared statements and notifications belong to a session. Raises the
+        driver's errors, too.
+        """
+        first = await self.connect()
+        try:
+            session = await first.fetchval(_SESSION)
+            if session == first.get_server_pid():
+                return  # no pooler
+            second = await self.connect()
+            try:
+                # A session that is free, although the first connection is open, is used again.
+                shared = await second.fetchval(_SESSION) == session
+            finally:
+                await second.close()
+        finally:
+            await first.close()
+        if shared:
+            raise ConfigurationError(
+                f"The connection pooler of {self.name} gives each transaction or statement another "
+                "session; set its pool_mode to session for this database."
+            )
 
     def engine(self, settings: dict[str, str], **options: Any) -> AsyncEngine:
         """An SQLAlchemy engine in autocommit mode, with these settings of the server."""
@@ -145,7 +181,7 @@ class PostgresDatabase:
         while True:
             try:
                 return await work()
-            except Overloaded:
+            except (ConfigurationError, Overloaded):
                 raise
             except Exception as error:
                 translated = translate(error, name=self.name)

@@ -131,6 +131,7 @@ class PostgresStore:
         return self._loop.run_until_complete(work)
 
     async def _open(self) -> None:
+        await self._database.with_retry(self._database.require_sessions, seconds=0)
         connection, _ = await self._database.with_retry(self._connect, seconds=0)
         try:
             found = await connection.run_sync(migrate.current)

@@ -1,0 +1,57 @@
+"""A connection pooler before PostgreSQL, and a standby that takes over, behind one address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dealer.errors import ConfigurationError
+from dealer.eventlog import Appended, Log
+from dealer.eventlog.backends import migrate_database
+from tests.eventlog.requests import A, append
+from tests.harness.ports import unused_port
+from tests.harness.postgres import OwnServer, own_server, pooler
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OwnServer]:
+    with own_server() as server:
+        yield server
+
+
+async def test_a_pooler_of_sessions_works(server: OwnServer) -> None:
+    with pooler(server, mode="session") as base:
+        url = base + server.empty()
+        await migrate_database(url)
+        async with await Log.open(url) as log:
+            assert isinstance(await log.append(append(A, 0, "1", "2")), Appended)
+            assert [row.version for row in await log.read(A)] == [1, 2]
+            assert await log.fetch("SHOW jit") == [("off",)]
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+async def test_a_pooler_of_transactions_is_refused(server: OwnServer, mode: str) -> None:
+    refused = pytest.raises(ConfigurationError, match="set its pool_mode to session")
+    with pooler(server, mode=mode) as base, refused:
+        await Log.open(base + server.database())
+
+
+async def test_a_standby_takes_over_behind_one_address() -> None:
+    with (
+        own_server(safe=True, port=unused_port()) as primary,
+        own_server(safe=True, port=unused_port(), standby_of=primary) as standby,
+    ):
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+        name = primary.empty()
+        url = f"postgresql://dealer@{hosts}/{name}?target_session_attrs=read-write"
+        await migrate_database(url)
+        async with await Log.open(url, synchronous="FULL", busy_seconds=30.0) as log:
+            assert log.name == f"postgresql://dealer@{hosts}/{name}"
+            assert isinstance(await log.append(append(A, 0, "1")), Appended)
+            primary.stop("fast")  # it sends what it has written first
+            standby.promote()
+            assert isinstance(await log.append(append(A, 1, "2")), Appended)
+            assert [row.version for row in await log.read(A)] == [1, 2]
