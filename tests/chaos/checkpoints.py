@@ -30,7 +30,7 @@ from tests.chaos import game_under_faults, walwatch
 from tests.harness.database_check import check_files
 from tests.harness.load_balancer import LoadBalancer
 from tests.harness.script import run
-from tests.harness.server_process import PATIENT, ROOT, ServerProcess
+from tests.harness.server_process import ROOT, ServerProcess
 from tests.harness.table_of_clients import client
 
 PROGRAM = (str(Path(__file__).with_name("small_wal.py")), "20")
@@ -44,6 +44,9 @@ KILL = (50, 200)
 
 TABLES = 3
 DRAWS = 5
+
+PATIENT = 150.0
+"""Seconds for the maintenance of one side table: ten commands, each a process."""
 
 
 @dataclass

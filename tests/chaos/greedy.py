@@ -4,9 +4,10 @@
 
 For this many seconds, 30 connections of one address, reopened whenever they are closed, open
 tables, shuffle and deal decks of 988 cards, download bundles and send pings, as fast as the server
-allows. Another address plays meanwhile. `written` is what /proc counts for the process
-(write_bytes), `grown` the growth of the database's files, in MB; the bound is the address's budget
-for that time plus one command. Draws are the other player's, in ms.
+allows. Another address plays meanwhile. `written` is what /proc counts for the process (wchar: its
+files, on any file system, and not its sockets), `grown` the growth of the database's files, in MB;
+the bound is the address's budget for that time plus one command. Draws are the other player's, in
+ms.
 """
 
 from __future__ import annotations
@@ -141,9 +142,9 @@ class Player:
             await asyncio.sleep(0.4)  # a person's pace, far below any limit
 
 
-def write_bytes(pid: int) -> int:
+def written_bytes(pid: int) -> int:
     lines = Path(f"/proc/{pid}/io").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("write_bytes"))
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
 
 
 def size(folder: Path) -> int:
@@ -160,7 +161,7 @@ async def exhaust_budget(
         player = Player()
         await player.sit_down(server.port)
         await server.projected()
-        before, small = write_bytes(server.pid), size(folder)
+        before, small = written_bytes(server.pid), size(folder)
         figures.memory_before = memory(server.pid)
         begun = time.monotonic()
         attackers = [Attacker(server.port, figures, chance) for _ in range(CONNECTIONS)]
@@ -168,7 +169,7 @@ async def exhaust_budget(
         await asyncio.gather(player.play(until), *(one.attack(until) for one in attackers))
         figures.seconds = round(time.monotonic() - begun, 1)
         await server.projected()
-        figures.written = round((write_bytes(server.pid) - before) / MB, 1)
+        figures.written = round((written_bytes(server.pid) - before) / MB, 1)
         figures.grown = round((size(folder) - small) / MB, 1)
         figures.memory_after = memory(server.pid)
     ordered = sorted(player.took)

@@ -140,7 +140,7 @@ PLAYING = {
 
 DRAINING = {
     "the drain begins": Point("dealer.gateway.server:Gateway.drain", "begin"),
-    "the clients are notified": Point("dealer.gateway.server:announce_drain", "end"),
+    "the clients are notified": Point("dealer.gateway.ws.drain:announce_drain", "end"),
     "the connections are closed": Point(
         "dealer.gateway.ws.registry:ConnectionRegistry.close_all", "end"
     ),

@@ -10,7 +10,7 @@ from dealer.errors import DealerError
 
 pytestmark = pytest.mark.slow
 
-TABLES = 40
+TABLES = 20
 """More than the 16 that a connection may be at."""
 
 

@@ -23,7 +23,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[Service]:
+async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
+    """A service that does not notice by itself what another process writes."""
+    monkeypatch.setattr(head_poller, "POLL_SECONDS", 3600)
     folder = tmp_path / "archive"
     folder.mkdir()
     async with open_service(f"sqlite:///{tmp_path / 'dealer.db'}", archive=folder) as service:
@@ -58,7 +60,7 @@ async def test_every_request_for_an_archived_table_is_refused(gateway, connect, 
 
 
 async def test_subscribers_of_a_table_archived_elsewhere_are_disconnected(
-    gateway, connect, tmp_path, monkeypatch, caplog
+    gateway, connect, tmp_path, caplog
 ) -> None:
     """Another process closes and archives it between two polls, so TableClosed is never pushed."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
@@ -66,7 +68,6 @@ async def test_subscribers_of_a_table_archived_elsewhere_are_disconnected(
     idle = await seat_and_shuffle(connect, gateway, players=1)
     await idle.host.close()
     await idle.players[0].close()
-    monkeypatch.setattr(head_poller, "POLL_SECONDS", 3600)
     async with open_service(url) as other:
         for each in (table, idle):
             await other.execute(await other.load(each.id), CloseTable(HOST))

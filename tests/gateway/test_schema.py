@@ -192,7 +192,8 @@ async def test_every_refusal_is_listed_for_its_method(game):
 async def test_the_schema_rejects_a_member_of_another_type(game):
     """Each member of a frame of each message and of each type of event, one at a time."""
     frames: dict[str, Frame] = {}
-    for recorded in game:
+    # The shortest of each, because every member of it is changed.
+    for recorded in sorted(game, key=lambda one: -len(str(one.frame))):
         if is_described(message_of(recorded), recorded.frame):
             frames[message_of(recorded)] = recorded.frame
             for event in _events(recorded) if recorded.method == "event" else ():
@@ -202,6 +203,9 @@ async def test_the_schema_rejects_a_member_of_another_type(game):
         if name == "rpc.discover.result":
             continue  # any object is valid
         for where, changed in _changes(frame):
+            signed = where.startswith(("result/edge", "result/checkpoint"))
+            if name == "table.state.result" and signed:
+                continue  # a state of an earlier version has none, and any other member is valid
             assert not is_described(name.partition(" ")[0], changed), (name, where)
             changes += 1
     assert changes > 400
@@ -221,7 +225,8 @@ def _changes(frame: Any) -> Iterator[tuple[str, Any]]:
         at = changed
         for step in path[:-1]:
             at = at[step]
-        at[path[-1]] = "other" if isinstance(at[path[-1]], dict) else {"not": ["this"]}
+        of_objects = at[path[-1]] is None or isinstance(at[path[-1]], dict)
+        at[path[-1]] = [["not this"]] if of_objects else {"not": ["this"]}
         yield "/".join(map(str, path)), changed
 
 

@@ -63,6 +63,7 @@ BOUNDED = (
     "ServiceTables._owners",
     "StreamPositions._known",
     "StreamProjector._cached",
+    "Subjects._known",
 )
 """Containers with a bound of their own, above what a run reaches; their elements do not count."""
 

@@ -20,7 +20,7 @@ PLAY = """
         if (left !== "You have left this table.") throw new Error(left);
       },
     };
-    for (let number = 0; number < 40; number++) { // a connection may be at 16
+    for (let number = 0; number < 20; number++) { // a connection may be at 16
       const opened = await its.house.open({ rules: { entropy: "house" } });
       const table = await its.house.join(opened);
       await table.roundOpen();
