@@ -29,6 +29,7 @@ from sqlalchemy import (
 from dealer.errors import ConcurrentUpdate, UnknownTable
 from dealer.eventlog.feed_tables import close_archived
 from dealer.eventlog.openers import opener
+from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.savepoints import table_savepoint
 from dealer.eventlog.schema import (
     Key,
@@ -186,9 +187,9 @@ def archive(connection: Connection, table: bytes, archived: Archived, entry: Aud
     """
     # Locks the table's row until COMMIT, so that a cosignature cannot be added in between; and no
     # projector looks for events that are deleted next.
-    of_table = update(stream).where(stream.c.table_id == table)
-    connection.execute(of_table.values(projected=stream.c.version))
     number = _number(connection, table)
+    of_table = update(stream).where(stream.c.id == number)
+    connection.execute(of_table.values(projected=stream.c.version))
     if connection.execute(select(_archived.c.stream).where(_archived.c.stream == number)).first():
         return
     query = select(checkpoint.c.size, checkpoint.c.note).where(checkpoint.c.stream == number)
@@ -229,7 +230,8 @@ def delete_archived_rows(
 
 def _number(connection: Connection, table: bytes) -> Any:
     """The value of `stream` columns for a table: a number on SQLite, its id on PostgreSQL."""
-    found = connection.execute(select(stream.c.id).where(stream.c.table_id == table)).scalar()
+    id = stream.c[TABLE_ID[connection.dialect.name]]
+    found = connection.execute(select(stream.c.id).where(id == table)).scalar()
     if found is None:
         raise UnknownTable("There is no such table in this log.")
     return found

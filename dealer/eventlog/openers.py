@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from sqlalchemy import Column, Connection, LargeBinary
 
+from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.schema import Key, define_table
 
 _ADD = (
-    "INSERT INTO opener (stream, digest) SELECT id, ? FROM stream WHERE table_id = ?"
+    "INSERT INTO opener (stream, digest) SELECT id, ? FROM stream WHERE {} = ?"
     " ON CONFLICT (stream) DO NOTHING"
 )
 
@@ -27,6 +28,7 @@ opener = define_table(
 
 def add(connection: Connection, digests: Mapping[bytes, bytes]) -> bool:
     """Add digests of 16 bytes by table ids; returns False: the work is complete."""
+    statement = _ADD.format(TABLE_ID[connection.dialect.name])
     for table, digest in digests.items():
-        connection.exec_driver_sql(_ADD, (digest, table))
+        connection.exec_driver_sql(statement, (digest, table))
     return False

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Row
 from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.seat_subjects import Subjects
@@ -49,7 +50,7 @@ _EVENTS = (
     " e.digest FROM feed f JOIN event e ON e.stream = f.of_stream AND e.version >= f.first"
     " AND e.version <= f.last WHERE f.seq >= ? AND f.seq <= ?{} ORDER BY f.seq, e.version"
 )
-_ARCHIVED = "SELECT 1 FROM archived a JOIN stream s ON s.id = a.stream WHERE s.table_id = ?"
+_ARCHIVED = "SELECT 1 FROM archived a JOIN stream s ON s.id = a.stream WHERE s.{} = ?"
 _REF = "SELECT ref FROM service_table WHERE table_id = ?"
 
 
@@ -223,7 +224,7 @@ class FeedReader:
         return found
 
     async def _why_missing(self, row: FeedRow) -> Missing:
-        if await self._log.fetch(_ARCHIVED, (row.table,)):
+        if await self._log.fetch(_ARCHIVED.format(TABLE_ID[self._log.dialect]), (row.table,)):
             return Missing.ARCHIVED
         self._damaged.note(
             row.table.hex(),

@@ -7,7 +7,7 @@ Nothing is written while no service key may read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from logging import getLogger
@@ -26,6 +26,12 @@ POLL_SECONDS = 1.0
 
 POLL_FOLLOWED_SECONDS = 0.5
 """The same while this process has followers."""
+
+SEARCH_SECONDS = 30.0
+"""Seconds after which marked tables are searched again although their versions are the same.
+
+After the failure of a database server, other events may have got them.
+"""
 
 RETRY_SECONDS = 1.0
 """Delay after a failure of the database."""
@@ -53,6 +59,8 @@ class FeedScheduler:
         self._hint = asyncio.Event()
         self._lock = asyncio.Lock()
         self._failing = False
+        self._searched: Mapping[bytes, int] = {}
+        self._search_due = 0.0
         self.behind_since: float | None = None
         self.behind_events = 0
 
@@ -124,7 +132,10 @@ class FeedScheduler:
     async def _slice(self, *, poll: bool, wait: bool) -> bool:
         hinted, since, events = self._hinted, self.behind_since, self.behind_events
         self._forget()
-        work = partial(sequence, hinted=hinted, poll=poll)
+        now = asyncio.get_running_loop().time()
+        if now >= self._search_due:
+            self._searched, self._search_due = {}, now + SEARCH_SECONDS
+        work = partial(sequence, hinted=hinted, poll=poll, searched=self._searched)
         done: Slice | None = None
         try:
             done = await self._log.run_in_transaction(work)
@@ -133,6 +144,7 @@ class FeedScheduler:
                 self._hinted |= hinted
                 self.behind_events += events
                 self.behind_since = since
+        self._searched = done.searched
         self._recent.add_rows(done.rows)
         self._head.advance(done.seq)
         if done.busy and (hinted or wait):

@@ -14,13 +14,14 @@ Tables with new events are found
   newest searched row is missing or another one, and all tables are scanned. So they are after an
   archive that deleted events which were not searched;
 - on PostgreSQL among those that this process appended to, and once a second among those marked
-  `behind`. A mark is kept for at least a minute (`projector.lagging.SWEEP`), so all tables are
-  scanned if nothing was searched for `GAP_MS`.
+  `behind` whose version is another than when they were last searched. A mark is kept for at least
+  a minute (`projector.lagging.SWEEP`), so all tables are scanned if nothing was searched for
+  `GAP_MS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -52,6 +53,7 @@ _NEWEST = "SELECT id, stream, version FROM event ORDER BY id DESC LIMIT 1"
 _LAST = "SELECT id, stream, version FROM event WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _NEW = "SELECT DISTINCT stream FROM event WHERE id > ? AND id <= ?"
 _PAGE = "SELECT id FROM stream WHERE id > ? ORDER BY id LIMIT ?"
+_MARKED = "SELECT id, version FROM stream WHERE behind"
 # At most up to the newest row that the table's version covers: where the log is damaged, either may
 # be any number. The rows of an archived table have left the log.
 _LAGGING = """
@@ -84,13 +86,15 @@ class FeedRow(NamedTuple):
 class Slice(NamedTuple):
     """What a slice did: the newest number, the rows it added, and whether there is more to do.
 
-    `busy` if another process is sequencing, so that nothing was searched.
+    `busy` if another process is sequencing, so that nothing was searched. `searched` are the
+    versions of the marked tables, which are in the feed once the slice is committed.
     """
 
     seq: int
     rows: list[FeedRow]
     more: bool = False
     busy: bool = False
+    searched: Mapping[bytes, int] = {}
 
 
 class _State(NamedTuple):
@@ -102,14 +106,20 @@ class _State(NamedTuple):
     at: int
 
 
-def sequence(connection: Connection, *, hinted: Collection[bytes], poll: bool) -> Slice:
+def sequence(
+    connection: Connection,
+    *,
+    hinted: Collection[bytes],
+    poll: bool,
+    searched: Mapping[bytes, int],
+) -> Slice:
     """Add the next events to the feed, in the caller's transaction, which must be durable.
 
     `hinted` are tables that this process appended to; with `poll` those of others are searched,
-    too. Raises the driver's errors.
+    too, except at the versions that a slice `searched` before. Raises the driver's errors.
     """
     if connection.dialect.name == "postgresql":
-        return _on_postgres(connection, hinted, poll=poll)
+        return _on_postgres(connection, hinted, searched, poll=poll)
     return _on_sqlite(connection)
 
 
@@ -134,25 +144,29 @@ def _on_sqlite(connection: Connection) -> Slice:
     return Slice(state.seq, rows, more)
 
 
-def _on_postgres(connection: Connection, hinted: Collection[bytes], *, poll: bool) -> Slice:
+def _on_postgres(
+    connection: Connection, hinted: Collection[bytes], searched: Mapping[bytes, int], *, poll: bool
+) -> Slice:
     execute = connection.exec_driver_sql
     locked = execute(f"{_LOCK} WHERE id = 1 FOR UPDATE SKIP LOCKED").first()
     if locked is None:
         (seq, *_) = execute(_STATE).one()
-        return Slice(seq, [], busy=True)
+        return Slice(seq, [], busy=True, searched=searched)
     state, now = _State(*locked[:6]), locked[6]
     before = state
     gap = not 0 <= now - state.at < GAP_MS
     if gap:
         state = state._replace(scan=b"")
     state, scanned = _scan(connection, state)
-    rows = _add(connection, state.seq, [*dict.fromkeys([*hinted, *scanned])], behind=poll)
+    marked = dict(map(tuple, execute(_MARKED))) if poll else searched
+    changed = [stream for stream, version in marked.items() if searched.get(stream) != version]
+    rows = _add(connection, state.seq, [*dict.fromkeys([*hinted, *scanned, *changed])])
     if rows:
         state = state._replace(seq=rows[-1].seq)
     if gap or state != before or (poll and now - state.at >= RECORD_MS):
         # A search of the hinted tables alone is none of the others.
         execute(_SAVE, state._replace(at=now if gap or poll else state.at))
-    return Slice(state.seq, rows, state.scan is not None)
+    return Slice(state.seq, rows, state.scan is not None, searched=marked)
 
 
 def _scan(connection: Connection, state: _State) -> tuple[_State, list[Any]]:
@@ -165,13 +179,11 @@ def _scan(connection: Connection, state: _State) -> tuple[_State, list[Any]]:
     return state._replace(scan=None if done else streams[-1]), streams
 
 
-def _add(
-    connection: Connection, seq: int, streams: Sequence[Any], *, behind: bool = False
-) -> list[FeedRow]:
+def _add(connection: Connection, seq: int, streams: Sequence[Any]) -> list[FeedRow]:
     """Add rows with the numbers after `seq` for those of these tables that have new events."""
     rows: list[FeedRow] = []
     stored: list[tuple[int, Any, int, int, int | None]] = []
-    for stream, table, version, last, key in _lagging(connection, streams, behind=behind):
+    for stream, table, version, last, key in _lagging(connection, streams):
         for first in range((last or 0) + 1, version + 1, VERSIONS):
             seq += 1
             end = min(first + VERSIONS - 1, version)
@@ -186,19 +198,12 @@ def _add(
     return rows
 
 
-def _lagging(
-    connection: Connection, streams: Sequence[Any], *, behind: bool
-) -> Iterable[Sequence[Any]]:
+def _lagging(connection: Connection, streams: Sequence[Any]) -> Iterable[Sequence[Any]]:
     """(stream, table id, version, last version in the feed or None, key) of tables to be added."""
     execute = connection.exec_driver_sql
     if connection.dialect.name == "postgresql":
-        found: dict[Any, Sequence[Any]] = {}
-        if behind:
-            found |= {row[0]: row for row in execute(_LAGGING.format("behind"))}
         if streams:
-            sql = _LAGGING.format("id = ANY(?)")
-            found |= {row[0]: row for row in execute(sql, (list(streams),))}
-        yield from found.values()
+            yield from execute(_LAGGING.format("id = ANY(?)"), (list(streams),)).fetchall()
         return
     for start in range(0, len(streams), STREAMS):
         part = tuple(dict.fromkeys(streams[start : start + STREAMS]))

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged, UnknownTable
 from dealer.eventlog.encryption import RoundCipher
+from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.short_form import decode_public
 from dealer.game.events import Event
 from dealer.game.state import Table, evolve
@@ -32,7 +33,7 @@ _BACKWARDS = (
 )
 _CHUNK = 256
 _SECRETS = "SELECT public FROM event WHERE stream = ? AND type = 'RoundClosed'"
-_STREAM = "SELECT id, version FROM stream WHERE table_id = ?"
+_STREAM = "SELECT id, version FROM stream WHERE {} = ?"
 _NOTHING: dict[str, Any] = {}
 
 
@@ -119,7 +120,9 @@ def state_at(
     Faces are known for every round that is closed now and for those whose S is in `secrets`.
     Raises UnknownTable if there is no such table or version, and the errors of `read_events`.
     """
-    found = connection.exec_driver_sql(_STREAM, (table,)).fetchone()
+    found = connection.exec_driver_sql(
+        _STREAM.format(TABLE_ID[connection.dialect.name]), (table,)
+    ).fetchone()
     head = 0 if found is None else found[1]
     last = head if version is None else version
     if found is None or not 1 <= last <= head:

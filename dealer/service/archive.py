@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import ReadOnlyLog
+from dealer.eventlog.queries import TABLE_ID
 from dealer.game.state import Table, evolve
 from dealer.proof.codec import decode
 
@@ -22,7 +23,7 @@ BLOCK = 64 * 1024
 
 _ASK = (
     "SELECT a.size, a.house_key, a.file, a.length, a.sha256, a.closed_at, a.at"
-    " FROM archived a JOIN stream s ON s.id = a.stream WHERE s.table_id = ?"
+    " FROM archived a JOIN stream s ON s.id = a.stream WHERE s.{} = ?"
 )
 
 
@@ -40,7 +41,7 @@ class ArchiveRecord(NamedTuple):
 
 async def find(log: ReadOnlyLog, table: bytes) -> ArchiveRecord | None:
     """The record of a table, by its id of 16 bytes; None if it is not archived."""
-    found = await log.fetch(_ASK, (table,))
+    found = await log.fetch(_ASK.format(TABLE_ID[log.dialect]), (table,))
     return ArchiveRecord._make(found[0]) if found else None
 
 

@@ -51,8 +51,11 @@ def test_partitions_keep_every_byte_and_play_goes_on(
 
     after, _ = asyncio.run(play_and_open(database.url, key))
     assert verify(read(bundle(after))).ok
-    ((used,),) = database.execute("SELECT count(DISTINCT tableoid) FROM event")
-    assert used > 1
+    # Four tables may all have the same hash.
+    ((parts,),) = database.execute(
+        "SELECT count(*) FROM pg_inherits WHERE inhparent = 'event'::regclass"
+    )
+    assert parts > 1
     partition = database.execute("SELECT tableoid::regclass::text FROM event LIMIT 1")[0][0]
     for name in ("event", partition):
         for statement in ("DELETE FROM {}", "UPDATE {} SET public = ''", "TRUNCATE {}"):

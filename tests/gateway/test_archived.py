@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
-    """A service that does not notice by itself what another process writes."""
+    """A service that does not look what another process writes."""
     monkeypatch.setattr(head_poller, "POLL_SECONDS", 3600)
     folder = tmp_path / "archive"
     folder.mkdir()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import glob
 from itertools import count
@@ -71,7 +71,13 @@ class OwnServer(Postgres):
     """A server in a temporary folder; `start` and `stop` control its process."""
 
     def __init__(
-        self, folder: Path, programs: Path, *, safe: bool = False, port: int | None = None
+        self,
+        folder: Path,
+        programs: Path,
+        *,
+        safe: bool = False,
+        port: int | None = None,
+        settings: Iterable[str] = (),
     ) -> None:
         if port is None:
             super().__init__("postgresql://dealer@", f"?host={quote(str(folder))}")
@@ -80,7 +86,9 @@ class OwnServer(Postgres):
         self.folder = folder
         self.port = port
         self._programs = programs
-        self._options = () if safe else _UNSAFE
+        self._options = [] if safe else [*_UNSAFE]
+        for setting in settings:
+            self._options += ["-c", setting]
         self._process: subprocess.Popen[bytes] | None = None
         # The server refuses to run as root.
         self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
@@ -155,12 +163,19 @@ class OwnServer(Postgres):
 
 @contextmanager
 def own_server(
-    *, safe: bool = False, port: int | None = None, standby_of: OwnServer | None = None
+    *,
+    safe: bool = False,
+    port: int | None = None,
+    settings: Iterable[str] = (),
+    standby_of: OwnServer | None = None,
 ) -> Iterator[OwnServer]:
-    """A server for the duration of the block; a `safe` one survives a crash."""
+    """A server for the duration of the block; a `safe` one survives a crash.
+
+    `settings` are more of the server's, as `name=value`.
+    """
     folder = Path(tempfile.mkdtemp(prefix="dealer-pg-"))
     folder.chmod(0o755)
-    server = OwnServer(folder, programs(), safe=safe, port=port)
+    server = OwnServer(folder, programs(), safe=safe, port=port, settings=settings)
     try:
         if standby_of is None:
             server.make()

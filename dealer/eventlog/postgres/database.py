@@ -37,9 +37,13 @@ BACKOFF = (0.02, 0.4)
 # Set so that the log does not depend on the defaults of the database or the role, and after a
 # connection was made, because a connection pooler accepts few settings in its startup message. The
 # timeouts release the locks of a client host that has vanished: they block appends to its tables.
+# Statements name their rows by keys: index lookups are right whatever the statistics say.
 _SETTINGS = {
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_seqscan": "off",
     "idle_in_transaction_session_timeout": "20s",
     "jit": "off",
     "tcp_keepalives_idle": "15",

@@ -46,9 +46,6 @@ FORM_SECONDS = 1.0
 
 _FEATURE_NOT_SUPPORTED = "0A000"
 
-# A batch names its tables: index lookups are right whatever the planner's statistics say.
-_PLANS = {"enable_mergejoin": "off", "enable_seqscan": "off"}
-
 
 class PostgresStore:
     """Writes a PostgreSQL database.
@@ -70,7 +67,6 @@ class PostgresStore:
             {
                 "synchronous_commit": "off" if synchronous == "NORMAL" else "on",
                 "lock_timeout": str(min(int(self._busy_seconds * 1000), LOCK_MS)),
-                **_PLANS,
             },
             poolclass=NullPool,
         )
