@@ -82,13 +82,18 @@ def outdated(name: str, found: str | None) -> SchemaOutdated:
     return SchemaOutdated(f"The database {name} {schema}; run `dealer migrate --database …` on it.")
 
 
+def lock(connection: Connection) -> None:
+    """Wait for other processes that migrate; SQLite's transactions do that themselves."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+
+
 def upgrade(connection: Connection) -> None:
     """Bring the schema to the newest revision, inside the caller's transaction.
 
     On PostgreSQL a second process waits for the first one's transaction.
     """
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+    lock(connection)
     if is_current(connection):
         return
     from alembic import command

@@ -7,8 +7,10 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
+from sqlalchemy import Connection
+
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Log, ReadOnlyLog, service_keys
+from dealer.eventlog import Log, ReadOnlyLog, migrate, service_keys
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, AuditRow
 from dealer.service.clock import utc_ms
@@ -17,6 +19,7 @@ from dealer.service.service_keys import RIGHTS, check_key, digest_of, new_key
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
+_MIGRATED = "SELECT details FROM journal WHERE what = 'migrate' ORDER BY at DESC LIMIT 1"
 _JOURNAL = "SELECT at, who, what, target, why, details FROM journal ORDER BY at DESC, id LIMIT ?"
 
 
@@ -38,7 +41,7 @@ class Operator:
         self._log = log
         self._who = who
 
-    def _entry(
+    def entry(
         self, what: str, target: str, why: str, details: Mapping[str, Any] | None = None
     ) -> AuditRow:
         id = secrets.token_bytes(8)
@@ -56,42 +59,42 @@ class AdminService(Operator):
 
         Returns False if it was disabled before.
         """
-        return await self._run(audit_log.disable, self._entry("disable", target, why))
+        return await self._run(audit_log.disable, self.entry("disable", target, why))
 
     async def enable(self, target: str, *, why: str) -> bool:
         """Take back `disable`; False if it was not disabled."""
-        return await self._run(audit_log.enable, self._entry("enable", target, why))
+        return await self._run(audit_log.enable, self.entry("enable", target, why))
 
     async def note(
         self, what: str, target: str, *, why: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
         """Add an audit entry for what was done by other means."""
-        await self._run(audit_log.add_entry, self._entry(what, target, why, details))
+        await self._run(audit_log.add_entry, self.entry(what, target, why, details))
 
     async def record_backup(self, folder: str) -> None:
         """Record that a backup was written to this folder, whose age is a metric of every node."""
-        entry = self._entry("backup", "house", "", {"folder": folder})
+        entry = self.entry("backup", "house", "", {"folder": folder})
         await self._run(audit_log.record_backup, entry)
 
     async def archive(self, table: bytes, archived: Archived, *, why: str) -> None:
         """Allow the events of this table to be deleted; see `dealer.eventlog.admin.archive`."""
         details = {"file": archived.file, "sha256": archived.sha256.hex(), "size": archived.size}
-        entry = self._entry("archive", table.hex(), why, details)
+        entry = self.entry("archive", table.hex(), why, details)
         await self._run(audit_log.archive, table, archived, entry)
 
     async def add_key(self, name: str, check: bytes, *, why: str) -> None:
         """Store the check value of a new house key under a name of its own."""
-        entry = self._entry("rotate-key", name, why, {"check": check.hex()[:8]})
+        entry = self.entry("rotate-key", name, why, {"check": check.hex()[:8]})
         await self._run(audit_log.add_key, name, check, entry)
 
     async def retire_key(self, name: str, *, why: str) -> None:
         """Record that the key of this name is no longer needed."""
-        entry = self._entry("retire-key", name, why)
+        entry = self.entry("retire-key", name, why)
         await self._run(audit_log.add_key, name + audit_log.RETIRED, b"", entry)
 
     async def keep_key(self, name: str, *, why: str) -> None:
         """Take back `retire_key`."""
-        entry = self._entry("keep-key", name, why)
+        entry = self.entry("keep-key", name, why)
         await self._run(audit_log.keep_key, name, entry)
 
     async def add_service_key(self, name: str, rights: Sequence[str], *, why: str = "") -> str:
@@ -102,7 +105,7 @@ class AdminService(Operator):
         """
         check_key(name, rights)
         key, granted = new_key(), [right for right in RIGHTS if right in rights]
-        entry = self._entry("add-service-key", name, why, {"rights": granted})
+        entry = self.entry("add-service-key", name, why, {"rights": granted})
         row = {
             "name": name,
             "digest": digest_of(key),
@@ -114,7 +117,7 @@ class AdminService(Operator):
 
     async def revoke_service_key(self, name: str, *, why: str) -> bool:
         """Revoke a key; False if no valid key has this name."""
-        entry = self._entry("revoke-service-key", name, why)
+        entry = self.entry("revoke-service-key", name, why)
         return await self._run(service_keys.revoke, name, entry)
 
 
@@ -130,15 +133,19 @@ async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, st
     Returns (before, now) if it was added; `before` is empty the first time.
     """
     (now,) = await log.fetch_row("alembic_version", "SELECT version_num FROM alembic_version")
-    known = await log.fetch(
-        "SELECT details FROM journal WHERE what = ? ORDER BY at DESC LIMIT 1", ("migrate",)
-    )
-    before = _details_in(known[0][0]).get("to", "") if known else ""
-    if before == now:
-        return None
-    admin = AdminService(log, who=who)
-    await admin.note("migrate", "schema", details={"from": before, "to": now})
-    return before, now
+    operator = AdminService(log, who=who)
+
+    def record(connection: Connection) -> tuple[str, str] | None:
+        migrate.lock(connection)  # of two processes, one finds the entry of the other
+        known = connection.exec_driver_sql(_MIGRATED).scalar()
+        before = _details_in(known).get("to", "") if known is not None else ""
+        if before == now:
+            return None
+        details = {"from": before, "to": now}
+        audit_log.add_entry(connection, operator.entry("migrate", "schema", "", details))
+        return before, now
+
+    return await log.run_in_transaction(record)
 
 
 def _details_in(text: str) -> dict[str, Any]:

@@ -86,12 +86,12 @@ class WebhookAdmin(Operator):
             "position": await self._position(after),
             "created_at": utc_ms(),
         }
-        entry = self._entry("add-webhook", url, why, {"key": key})
+        entry = self.entry("add-webhook", url, why, {"key": key})
         return await self._run(stored.add, row, entry), verifier
 
     async def remove(self, number: int, *, why: str) -> bool:
         """Remove a webhook; False if there is none."""
-        entry = self._entry("remove-webhook", f"webhook {number}", why)
+        entry = self.entry("remove-webhook", f"webhook {number}", why)
         return await self._run(stored.remove, number, entry)
 
     async def enable(self, number: int, *, why: str) -> bool:
@@ -105,13 +105,13 @@ class WebhookAdmin(Operator):
             raise ConfigurationError(
                 f"The key of webhook {number} was revoked; remove it, and add one for another key."
             )
-        entry = self._entry("enable-webhook", f"webhook {number}", why)
+        entry = self.entry("enable-webhook", f"webhook {number}", why)
         return await self._run(stored.enable, number, entry)
 
     async def replay(self, number: int, position: str, *, why: str) -> bool:
         """Deliver again from a position, `start` or `now`; False if there is no such webhook."""
         after = await self._position(position)
-        entry = self._entry("replay-webhook", f"webhook {number}", why, {"from": after})
+        entry = self.entry("replay-webhook", f"webhook {number}", why, {"from": after})
         return await self._run(stored.replay, number, after, entry)
 
     async def _key(self, name: str) -> int:

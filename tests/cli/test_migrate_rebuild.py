@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from dealer.eventlog.migrate import revisions
+from tests.harness.postgres import Postgres
+from tests.harness.programs import output_of
 
 from .conftest import Ask, Played
 
@@ -22,6 +26,22 @@ def test_migrate_creates_a_schema_once(ask: Ask, tmp_path: Path) -> None:
     assert "nothing was changed" in ask("migrate", "--database", url).out
     result = json.loads(ask("migrate", "--json", "--database", url).out)
     assert result == {"from": newest, "to": newest}
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_of_two_that_migrate_at_once_one_says_so(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path}/new.db"
+    if database == "postgres":
+        postgres: Postgres = request.getfixturevalue("postgres")
+        url = postgres.url(postgres.empty())
+    command = (sys.executable, "-m", "dealer.cli", "migrate", "--database", url)
+    with ThreadPoolExecutor() as programs:
+        said = [*programs.map(lambda _: output_of(*command), range(3))]
+    newest = revisions()[-1]
+    assert said.count(f"The schema was empty and is now {newest}.\n") == 1
+    assert said.count(f"The schema is {newest}, the newest; nothing was changed.\n") == 2
 
 
 def test_migrate_explains_its_errors(ask: Ask, tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_the_readiness_messages_are_in_the_runbook() -> None:
 def test_the_help_of_the_journal_names_every_entry(ask: Ask) -> None:
     shown = ask("journal", "--help").out
     source = "".join(path.read_text(encoding="utf-8") for path in DEALER.rglob("*.py"))
-    entries = set(re.findall(r"""(?:_entry|[.]note)[(]\s*"([a-z-]+)",""", source))
+    entries = set(re.findall(r"""(?:[.]entry|[.]note)[(]\s*"([a-z-]+)",""", source))
     assert {"close", "archive", "disable", "migrate", "rebuild"} < entries
     for entry in entries:
         assert entry in shown

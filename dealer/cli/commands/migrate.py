@@ -59,11 +59,15 @@ async def _migrate(database: str, operator: str) -> tuple[str | None, str | None
 
     with usage_errors():
         check_address(database)
-    before = await revision(database)
+    found = await revision(database)
     await migrate_database(database)
     async with await Log.open(database) as log:
-        await record_schema(log, who=operator)
-    return before, await revision(database)
+        # Of several processes that migrate at once, one did it: the one that recorded it.
+        recorded = await record_schema(log, who=operator)
+    now = await revision(database)
+    if recorded is None:
+        return now, now
+    return recorded[0] or (found if found != now else None), now
 
 
 async def _shorten(database: str, operator: str) -> int:
