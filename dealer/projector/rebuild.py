@@ -38,6 +38,9 @@ SINGLE_EVENTS = 256
 STREAMS = 512
 """Streams without events to project, per slice."""
 
+LOCK_SECONDS = 10
+"""How long a slice waits for a lock on PostgreSQL: after an error the rebuild is over."""
+
 _ROWS = (
     f"SELECT {COLUMNS} FROM event"
     " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?"
@@ -94,6 +97,8 @@ class Rebuild:
         Raises ConcurrentUpdate if another rebuild or a migration changed the schema. After any
         error this rebuild is over, and readers see the old rows.
         """
+        if on_postgres(connection):
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
         if self._schema is None:
             self._prepare(connection)
         elif self._schema != schema_version(connection):

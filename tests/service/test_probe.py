@@ -8,10 +8,11 @@ from errno import ENOMEM
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from sqlalchemy import Connection
 
-from dealer.errors import DatabaseFull, Unavailable
+from dealer.errors import DatabaseFull, DatabaseLocked, Unavailable
 from dealer.eventlog import health
 from dealer.eventlog.address import is_postgres
 from dealer.projector.runner import Projector
@@ -92,6 +93,29 @@ async def test_a_log_that_cannot_be_written_is_found_without_a_commit(
     assert probe.problem is None
     lines = [vars(record)["fields"]["ready"] for record in caplog.records]
     assert lines == [False, True]
+
+
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+async def test_a_locked_read_model_leaves_the_server_ready(
+    service: Service, probe: Probe, url: str
+) -> None:
+    """Its projection is tried again later; commands and the probe do not wait for the lock."""
+    await service.open_table({})
+    other = await asyncpg.connect(url)
+    try:
+        async with other.transaction():
+            await other.execute("LOCK TABLE tables IN ACCESS EXCLUSIVE MODE")
+            projecting = asyncio.ensure_future(service.log.run_when_idle(Projector().slice))
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            while not projecting.done() and not await other.fetchval(waits):
+                pass
+            await probe.check()
+            assert probe.problem is None
+            with pytest.raises(DatabaseLocked):
+                await projecting
+    finally:
+        await other.close()
+    await service.log.run_when_idle(Projector().slice)
 
 
 async def test_a_commit_shows_that_the_log_can_be_written(

@@ -38,6 +38,9 @@ MAX_RETRIES = 8
 LOCK_MS = 200
 """How long a batch waits for a lock that SKIP LOCKED does not skip."""
 
+SLICE_LOCK_MS = 50
+"""How long work that can be done later waits for a lock: appends wait for that work."""
+
 SEEN_SECONDS = 5.0
 """A table that was not tried for so long may have been unlocked and locked again in between."""
 
@@ -54,7 +57,7 @@ class PostgresStore:
     with FULL and EXTRA it cannot. A batch is tried again for the database's `retry_seconds` while
     the server is unreachable; until it is reachable again, the next batches fail at once.
     `busy_seconds` is how long a statement may take and how long a request may be `Locked` before
-    it fails; `run` waits that long for a lock.
+    it fails; durable work waits that long for a lock, other work `SLICE_LOCK_MS`.
     """
 
     def __init__(
@@ -233,8 +236,9 @@ class PostgresStore:
 
     async def _run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         connection, raw = await self._database.with_retry(self._connect, seconds=0)
+        wait = int(self._busy_seconds * 1000) if durable else SLICE_LOCK_MS
+        begin = f"BEGIN; SET LOCAL lock_timeout = {wait}"
         try:
-            begin = f"BEGIN; SET LOCAL lock_timeout = {int(self._busy_seconds * 1000)}"
             await raw.execute(begin if durable else f"{begin}; SET LOCAL synchronous_commit = off")
             result = await connection.run_sync(work)
             await raw.execute("COMMIT")
