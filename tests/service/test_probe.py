@@ -101,6 +101,7 @@ async def test_a_locked_read_model_leaves_the_server_ready(
 ) -> None:
     """Its projection is tried again later; commands and the probe do not wait for the lock."""
     await service.open_table({})
+    await probe.check()
     other = await asyncpg.connect(url)
     try:
         async with other.transaction():
