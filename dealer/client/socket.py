@@ -71,7 +71,7 @@ class Socket:
                 sentence = f"There is no WebSocket at {url}: {_SUCH}"
             raise HouseUnreachable(sentence) from error
         except (OSError, TimeoutError, InvalidHandshake, EOFError) as error:
-            reason = str(error) or type(error).__name__
+            reason = str(error) or "no answer in time"
             raise HouseUnreachable(f"The server at {url} does not answer: {reason}") from error
         return cls(socket, patience)
 

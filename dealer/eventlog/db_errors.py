@@ -8,6 +8,10 @@ from __future__ import annotations
 import socket
 import sqlite3
 import ssl
+from contextlib import suppress
+from errno import EDQUOT, ENOSPC
+from pathlib import Path
+from shutil import disk_usage
 
 from sqlalchemy.exc import DBAPIError
 
@@ -19,6 +23,7 @@ from dealer.errors import (
     DatabaseLocked,
     DatabaseReadOnly,
     DatabaseUnavailable,
+    DealerError,
     OutcomeUnknown,
     SchemaOutdated,
 )
@@ -53,6 +58,10 @@ _DAMAGED = (
     "The file {name} is damaged or is not an SQLite database; restore it from a backup, or name "
     "another file.",
 )
+_FULL = (
+    DatabaseFull,
+    "The disk that holds {name} is full, and nothing was written; free some space, then try again.",
+)
 _BY_SQLITE_CODE: dict[int, tuple[type[DatabaseError], str]] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
@@ -62,11 +71,7 @@ _BY_SQLITE_CODE: dict[int, tuple[type[DatabaseError], str]] = {
     sqlite3.SQLITE_AUTH: _READ_ONLY,
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
-    sqlite3.SQLITE_FULL: (
-        DatabaseFull,
-        "The disk that holds {name} is full, and nothing was written; free some space, then try "
-        "again.",
-    ),
+    sqlite3.SQLITE_FULL: _FULL,
     sqlite3.SQLITE_CANTOPEN: (
         DatabaseReadOnly,
         "The database {name} cannot be opened; its folder must exist and be writable for the "
@@ -92,6 +97,8 @@ _CONCURRENT = (
 )
 
 _LOCK_TIMEOUT = "55P03"
+
+PAGE_BYTES = 4096
 
 # Prefixes of SQLSTATE codes; the longest one that matches applies.
 _BY_SQLSTATE: dict[str, tuple[type[DatabaseError], str]] = {
@@ -169,26 +176,31 @@ def translate(error: BaseException, *, name: str, committing: bool = False) -> D
     """This package's error for one of a driver; `name` is the file or the server's address.
 
     `committing`: COMMIT had been sent. A disk failure then leaves it unknown whether the batch is
-    in the database.
+    in the database. An error of this package that is no DatabaseError is raised.
     """
     if isinstance(error, DatabaseError):
         return error
+    if isinstance(error, DealerError):
+        raise error  # it says what happened
     cause = _cause(error)
     if is_bad_value(cause):
         return DatabaseError(
-            f"The log of {name} rejects the values of a row ({type(cause).__name__}); nothing of "
-            "this request was written."
+            f"The log of {name} rejects the values of a row; nothing of this request was written."
         )
     found = sqlstate(cause)
     if found is not None:
         return _translate_sqlstate(found, name)
     if name.startswith("postgresql:") and _is_unreachable(cause):
-        return DatabaseUnavailable((_UNREACHABLE % _reason(cause)).format(name=name))
+        return DatabaseUnavailable((_UNREACHABLE % reason(cause)).format(name=name))
     if isinstance(cause, PermissionError):
         return _READ_ONLY[0](_READ_ONLY[1].format(name=name))
+    if isinstance(cause, OSError):
+        if cause.errno in (ENOSPC, EDQUOT):
+            return _FULL[0](_FULL[1].format(name=name))
+        return DatabaseError(f"The log in {name} failed: {cause.strerror or 'no reason is known'}.")
     code = getattr(cause, "sqlite_errorcode", None)
     if code is None:
-        return DatabaseError(f"The log in {name} failed ({type(cause).__name__}).")
+        return DatabaseError(f"The log in {name} failed: its driver reported a fault.")
     primary = code & 0xFF
     if committing and primary == sqlite3.SQLITE_IOERR:
         return OutcomeUnknown(
@@ -198,6 +210,8 @@ def translate(error: BaseException, *, name: str, committing: bool = False) -> D
     kind, sentence = _BY_SQLITE_CODE.get(
         primary, (DatabaseError, f"The log in {{name}} failed (SQLite error {code}).")
     )
+    if primary == sqlite3.SQLITE_IOERR and _is_full(name):
+        kind, sentence = _FULL  # not SQLITE_FULL where its shared memory has no room
     return kind(sentence.format(name=name))
 
 
@@ -210,7 +224,14 @@ def _is_unreachable(cause: BaseException) -> bool:
     )
 
 
-def _reason(cause: BaseException) -> str:
+def _is_full(file: str) -> bool:
+    """Whether the disk with this file has no room for a page."""
+    with suppress(OSError):
+        return disk_usage(Path(file).parent).free < PAGE_BYTES
+    return False
+
+
+def reason(cause: BaseException) -> str:
     """Why the server is unreachable; the system's text is left out because it has addresses."""
     text = str(cause)
     if isinstance(cause, socket.gaierror):

@@ -142,4 +142,4 @@ def _described(error: Exception) -> str:
         return "the connection was refused"
     if isinstance(error, EOFError | ConnectionError):
         return "the connection was closed without an answer"
-    return f"no connection: {getattr(error, 'strerror', None) or type(error).__name__}"
+    return f"no connection: {getattr(error, 'strerror', None) or 'the address was not reached'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,25 @@ async def test_a_full_disk_leaves_no_part_of_the_batch_and_the_next_one_is_writt
         await at_most(log, 1_000_000)
         assert await log.append(append(A, 1, "2")) == Appended(2)
         assert await log.append(append(B, 0, "1")) == Appended(1)
+
+
+@pytest.fixture
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for so many KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", f"size={request.param}k", "tmpfs", disk)
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("this user may not mount a file system")
+    yield disk
+    subprocess.run(("umount", disk), check=True)
+
+
+@pytest.mark.parametrize("disk", [4, 10, 100, 350], indirect=True)
+async def test_a_start_on_a_full_disk_says_that_it_is_full(disk: Path) -> None:
+    """Without room for a page, for the shared memory, for the schema, or for the WAL's zeros."""
+    with pytest.raises(DatabaseFull, match="is full, and nothing was written; free some space"):
+        await Log.open(f"sqlite:///{disk}/dealer.db")
 
 
 async def test_an_error_at_the_commit_leaves_no_part_of_the_batch(

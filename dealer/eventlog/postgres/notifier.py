@@ -13,6 +13,7 @@ from contextlib import suppress
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
+from dealer.eventlog.db_errors import reason
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.store import OnNotification
 
@@ -62,14 +63,12 @@ class Notifier:
             try:
                 connection = await self._database.connect()
             except Exception as error:
-                _log.debug("hints unavailable", extra={"fields": {"error": type(error).__name__}})
+                _log.debug("hints unavailable", extra={"fields": {"says": reason(error)}})
             else:
                 try:
                     await work(connection)
                 except Exception as error:
-                    _log.debug(
-                        "hint connection lost", extra={"fields": {"error": type(error).__name__}}
-                    )
+                    _log.debug("hint connection lost", extra={"fields": {"says": reason(error)}})
                 finally:
                     connection.terminate()
             # The other nodes find these appends by polling.

@@ -18,7 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from dealer.errors import ConcurrentUpdate, DatabaseUnavailable, DealerError, OutcomeUnknown
 from dealer.eventlog import event_form, migrate
-from dealer.eventlog.db_errors import lock_timeout_error, sqlstate, translate
+from dealer.eventlog.db_errors import lock_timeout_error, reason, sqlstate, translate
 from dealer.eventlog.event_form import Form
 from dealer.eventlog.postgres.batch import Batch
 from dealer.eventlog.postgres.database import PostgresDatabase
@@ -224,7 +224,7 @@ class PostgresStore:
                 losses += lost
                 if lost and not self._unreachable and losses < MAX_LOST_CONNECTIONS:
                     continue
-                batch.fail(translated, self._outcome_unknown(type(error).__name__), lost=lost)
+                batch.fail(translated, self._outcome_unknown(reason(error)), lost=lost)
                 return batch.results
 
     def _outcome_unknown(self, why: str) -> OutcomeUnknown:

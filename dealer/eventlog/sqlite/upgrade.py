@@ -8,6 +8,8 @@ refuses the schema when it starts.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseLocked
@@ -54,7 +56,8 @@ def _migrate(connection: Connection, *, begin: str, exclusive: bool) -> bool:
             migrate.upgrade(connection)
         execute("COMMIT")
     except BaseException:
-        execute("ROLLBACK")
+        with suppress(Exception):  # on a full disk SQLite has rolled back itself
+            execute("ROLLBACK")
         raise
     return allowed
 
