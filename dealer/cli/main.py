@@ -40,7 +40,7 @@ from dealer.cli.commands.lab import experiments as lab
 from dealer.cli.garbage_collection import few_collections
 from dealer.cli.server_options import LIMITS_HELP
 from dealer.errors import DealerError
-from dealer.version import __version__
+from dealer.version import running_version
 
 app = typer.Typer(
     name="dealer",
@@ -85,7 +85,7 @@ app.command("rotate-key", rich_help_panel=OPERATE)(rotate.rotate_key)
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"dealer {__version__}")
+        typer.echo(f"dealer {running_version()}")
         raise typer.Exit
 
 

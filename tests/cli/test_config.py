@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from dealer import version
 from dealer.config import LIMITS, PASSWORD_FILE_VARIABLE, SETTINGS, masked, with_password
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.version import __version__
+from tests.harness.programs import output_of
 
 from .conftest import Ask
 
@@ -141,4 +146,15 @@ def test_settings_are_printed_before_an_error(ask: Ask) -> None:
 
 def test_version(ask: Ask) -> None:
     answer = ask("--version")
-    assert (answer.code, answer.out) == (0, f"dealer {__version__}\n")
+    assert re.fullmatch(rf"dealer {re.escape(__version__)}\+[0-9a-f]{{12}}\n", answer.out)
+    assert answer.out == ask("--version").out
+
+
+def test_another_line_of_code_is_another_version(tmp_path: Path) -> None:
+    package = shutil.copytree(Path(version.__file__).parent, tmp_path / "dealer")
+    program = "from dealer.version import running_version; print(running_version())"
+    said = [output_of(sys.executable, "-c", program, cwd=tmp_path)]
+    with (package / "game" / "shuffle.py").open("a") as file:
+        file.write("# more\n")
+    said.append(output_of(sys.executable, "-c", program, cwd=tmp_path))
+    assert said[0].strip() == version.running_version() != said[1].strip()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dealer import __version__
+from dealer.version import running_version
 from tests.distributions.tools import ROOT, copied_tree, python_with, run
 from tests.harness.programs import output_of
 
@@ -57,6 +58,14 @@ def test_two_builds_have_the_same_bytes(built: Path, tmp_path: Path) -> None:
 def test_their_metadata_are_right(built: Path) -> None:
     files = [built / name for name in (SERVER, CLIENT, SOURCE)]
     run([*python_with("twine", "twine"), "check", "--strict", *files], NO_COLOR="1")
+
+
+def test_a_wheel_says_that_it_is_the_code_of_this_checkout(built: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(built / SERVER) as wheel:
+        wheel.extractall(tmp_path)
+    program = "from dealer.version import running_version; print(running_version())"
+    said = output_of(sys.executable, "-c", program, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    assert said.strip() == running_version()
 
 
 def test_the_client_is_a_part_of_the_server(built: Path) -> None:

@@ -18,7 +18,7 @@ from dealer.cli.output import echo, program
 from dealer.cli.server_options import build_settings, takes_settings, validate_paths
 from dealer.config import Settings, age_ms, masked, palette, read_logo
 from dealer.packs.catalogue import read_folders
-from dealer.version import __version__
+from dealer.version import running_version
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
@@ -103,7 +103,11 @@ async def _serve(settings: Settings) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_unhandled)
-    fields = {"version": __version__, "database": masked(settings.database), "pid": os.getpid()}
+    fields = {
+        "version": running_version(),
+        "database": masked(settings.database),
+        "pid": os.getpid(),
+    }
     log.info("start", extra={"fields": fields})
     if settings.insecure_test_decks:
         log.warning("insecure test decks")

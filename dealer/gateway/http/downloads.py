@@ -22,7 +22,7 @@ from dealer.eventlog.rows import leaf_of
 from dealer.gateway.http.responses import response
 from dealer.gateway.http.static_files import REVALIDATE, accepts_gzip
 from dealer.service import LiveTable, Service
-from dealer.version import __version__
+from dealer.version import running_version
 
 CACHED = 8 * 2**20
 """Bytes of compressed histories that are kept."""
@@ -78,7 +78,7 @@ async def download_of(
             content = f"{cosigned} {live_table.leaf}"
     if content is None:
         return Download(gzip=packed)
-    digest = sha256(f"{__version__} {what} {content}".encode()).hexdigest()[:32]
+    digest = sha256(f"{running_version()} {what} {content}".encode()).hexdigest()[:32]
     return Download(f'W/"{digest}"', packed)
 
 

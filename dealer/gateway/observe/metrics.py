@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 
 from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
 from dealer.service.commit_stats import BATCHES, CommitStats
-from dealer.version import __version__
+from dealer.version import running_version
 
 SIZES = (1, 2, 5, 10, 20, 60, 120, 500, 1000)
 
@@ -52,7 +52,7 @@ class Metrics(Collector):
         self.histograms: dict[str, tuple[str, Callable[[], Histogram]]] = {}
         self.on_answer: Callable[[str, str, float], None] | None = None
         self._build = {
-            "version": __version__,
+            "version": running_version(),
             "python": platform.python_version(),
             "database": database,
         }

@@ -16,7 +16,7 @@ from dealer.errors import ConfigurationError
 from dealer.gateway.observe.metrics import Metrics
 from dealer.service import Service
 from dealer.service.clock import utc_ns
-from dealer.version import __version__
+from dealer.version import running_version
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -43,7 +43,7 @@ def tracing(collector: str | None, service: Service, metrics: Metrics) -> Iterat
         raise ConfigurationError(
             "--otlp-traces needs further packages: pip install '.[otel]' in the source folder."
         ) from None
-    resource = Resource.create({"service.name": "dealer", "service.version": __version__})
+    resource = Resource.create({"service.name": "dealer", "service.version": running_version()})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     # Exports in a thread of its own; spans that a slow collector does not take are dropped.
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=collector)))
@@ -60,7 +60,7 @@ def recording(provider: TracerProvider, service: Service, metrics: Metrics) -> I
     from opentelemetry.context import Context
     from opentelemetry.trace import SpanKind
 
-    tracer = provider.get_tracer("dealer", __version__)
+    tracer = provider.get_tracer("dealer", running_version())
 
     def record(
         name: str, kind: SpanKind, seconds: float, attributes: dict[str, str] | None = None
