@@ -26,7 +26,8 @@ from sqlalchemy import (
     update,
 )
 
-from dealer.errors import ConcurrentUpdate, UnknownTable
+from dealer.errors import ConcurrentUpdate, DatabaseDamaged, UnknownTable
+from dealer.eventlog import migrate
 from dealer.eventlog.feed_tables import close_archived
 from dealer.eventlog.openers import opener
 from dealer.eventlog.queries import TABLE_ID
@@ -124,6 +125,34 @@ _archived = define_table(
 def add_entry(connection: Connection, entry: AuditRow) -> None:
     details = json.dumps(dict(entry.details), ensure_ascii=False, sort_keys=True)
     connection.execute(insert(_journal).values(**entry._asdict() | {"details": details}))
+
+
+def record_schema(connection: Connection, entry: AuditRow) -> str | None:
+    """Add an entry of the schema that it has in `to`; returns the one of the entry before, or "".
+
+    None, and no write, if that was the same: of two processes that migrate, one adds it.
+    """
+    migrate.lock(connection)
+    newest = select(_journal.c.details).where(_journal.c.what == entry.what)
+    found = connection.execute(newest.order_by(_journal.c.at.desc()).limit(1)).scalar()
+    before = "" if found is None else str(details_in(found).get("to", ""))
+    if before == entry.details["to"]:
+        return None
+    add_entry(connection, entry._replace(details={"from": before, **entry.details}))
+    return before
+
+
+def details_in(text: str) -> dict[str, Any]:
+    """The details of an entry; raises DatabaseDamaged."""
+    try:
+        details = json.loads(text)
+    except (TypeError, ValueError):
+        details = None
+    if not isinstance(details, dict):
+        raise DatabaseDamaged(
+            "An entry of the operators' journal was altered; restore the database from a backup."
+        )
+    return details
 
 
 def disable(connection: Connection, entry: AuditRow) -> bool:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
-from sqlalchemy import Connection
-
-from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Log, ReadOnlyLog, migrate, service_keys
+from dealer.eventlog import Log, ReadOnlyLog, service_keys
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, AuditRow
 from dealer.service.clock import utc_ms
@@ -19,7 +16,6 @@ from dealer.service.service_keys import RIGHTS, check_key, digest_of, new_key
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-_MIGRATED = "SELECT details FROM journal WHERE what = 'migrate' ORDER BY at DESC LIMIT 1"
 _JOURNAL = "SELECT at, who, what, target, why, details FROM journal ORDER BY at DESC, id LIMIT ?"
 
 
@@ -124,7 +120,7 @@ class AdminService(Operator):
 async def read_audit_entries(log: ReadOnlyLog, *, limit: int) -> list[AuditEntry]:
     """At most `limit` audit entries, the newest first."""
     found = await log.fetch(_JOURNAL, (limit,))
-    return [AuditEntry._make((*row[:5], _details_in(row[5]))) for row in found]
+    return [AuditEntry._make((*row[:5], audit_log.details_in(row[5]))) for row in found]
 
 
 async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, str] | None:
@@ -133,28 +129,6 @@ async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, st
     Returns (before, now) if it was added; `before` is empty the first time.
     """
     (now,) = await log.fetch_row("alembic_version", "SELECT version_num FROM alembic_version")
-    operator = AdminService(log, who=who)
-
-    def record(connection: Connection) -> tuple[str, str] | None:
-        migrate.lock(connection)  # of two processes, one finds the entry of the other
-        known = connection.exec_driver_sql(_MIGRATED).scalar()
-        before = _details_in(known).get("to", "") if known is not None else ""
-        if before == now:
-            return None
-        details = {"from": before, "to": now}
-        audit_log.add_entry(connection, operator.entry("migrate", "schema", "", details))
-        return before, now
-
-    return await log.run_in_transaction(record)
-
-
-def _details_in(text: str) -> dict[str, Any]:
-    try:
-        details = json.loads(text)
-    except (TypeError, ValueError):
-        details = None
-    if not isinstance(details, dict):
-        raise DatabaseDamaged(
-            "An entry of the operators' journal was altered; restore the database from a backup."
-        )
-    return details
+    entry = AdminService(log, who=who).entry("migrate", "schema", "", {"to": now})
+    before = await log.run_in_transaction(partial(audit_log.record_schema, entry=entry))
+    return None if before is None else (before, now)
