@@ -87,7 +87,7 @@ async def test_a_lagging_client_that_lost_its_seat_sees_no_card_of_the_next_play
 
 
 async def test_a_client_that_does_not_read_is_disconnected(open_gateway, connect) -> None:
-    gateway = await open_gateway(limits=replace(TEST_LIMITS, sending=0.2, closing=0.1))
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, sending=1.0, closing=0.1))
     table, slow = await watched_table(gateway, connect)
     before = len(gateway.registry.connections)
     # The timeout may pass before the next event finds the client slow.
@@ -134,7 +134,7 @@ async def test_requests_of_a_client_that_does_not_read_are_not_read(open_gateway
 
 
 async def test_a_client_without_pongs_is_disconnected(open_gateway, connect) -> None:
-    gateway = await open_gateway(limits=replace(TEST_LIMITS, keepalive=0.05, closing=0.1))
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, keepalive=0.5, closing=0.1))
     speaking = await connect(gateway)
     await speaking.call("ping")
     silent = await slow_client(gateway.port)
