@@ -45,6 +45,19 @@ EACH_CHANGE = (
 )
 """What every change has to pass of the folders outside the rooms, by the beginning of its id."""
 
+ONLY_ALL = (
+    "analysis/test_open_log.py::test_a_bundle_has_the_past_states_of_the_log[postgres]",
+    "cli/test_lab.py::test_costs",
+    "docs/test_site.py",
+    "gateway/test_schema.py::test_the_asyncapi_parser_finds_no_fault",
+    "model/test_model.py::test_a_planted_fault_is_found",
+    "projector/test_several_projectors.py::test_twenty_thousand_tables_without_statistics",
+    "service/test_table_cache.py::test_the_estimate_is_near_the_growth_of_a_process[large",
+    "service/test_table_cache.py::test_the_estimate_is_near_the_growth_of_a_process[table",
+    "simulation/test_simulation.py::test_a_failing_schedule_is_made_smaller",
+)
+"""Slow tests of the rooms of what seldom changes, by the beginning of their ids."""
+
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4 << 30
 """A file system in memory, and how much has to be free in it to be used for temporary files."""
 
@@ -93,6 +106,8 @@ def chosen(item: pytest.Item) -> bool:
     if config.option.all or config.args_source is pytest.Config.ArgsSource.ARGS:
         return True
     name = item.nodeid.removeprefix("tests/")
+    if name.startswith(ONLY_ALL):
+        return False
     if name.startswith("docs/") and tier == "slow":
         return documents_changed()
     return name.partition("/")[0] not in FOLDERS or name.startswith(EACH_CHANGE)
@@ -248,7 +263,7 @@ def pytest_terminal_summary(
         )
     elif left_out := len(terminalreporter.stats.get("deselected", ())):
         terminalreporter.write_line(
-            f"Not run: {left_out} tests of {', '.join(FOLDERS)}, and larger counts; "
+            f"Not run: {left_out} slow tests, most of {', '.join(FOLDERS)}, and larger counts; "
             "`pytest --all` runs them."
         )
 

@@ -23,7 +23,7 @@ from tests.harness.depth import amount
 from tests.harness.installed import missing
 from tests.harness.server_process import ROOT
 
-CHECKPOINTS = amount(30, many=300)
+CHECKPOINTS = amount(15, many=300)
 PROGRAM = str(Path(__file__).with_name("paused_checkpoint.py"))
 TABLE = bytes(16)
 FIRST, LATER = 30, 40

@@ -11,7 +11,7 @@ from tests.chaos.fuzz import Figures, count_answers, fuzz
 from tests.chaos.fuzz_grammar import METHODS
 from tests.harness.depth import amount
 
-MESSAGES = amount(9000, many=50000)
+MESSAGES = amount(3000, many=50000)
 
 
 async def test_every_message_is_answered_once_and_nothing_leaks(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.harness.depth import amount
 from tests.harness.disk_trace import CREATE, SYNC, TRUNCATE, WRITE, Disk, Step
 from tests.harness.installed import missing
 
-CUTS = amount(10, many=100)
+CUTS = amount(5, many=100)
 
 
 @pytest.mark.parametrize("commit", ["thread", "loop"])

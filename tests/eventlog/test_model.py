@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 from dealer.eventlog import Append, Appended, Conflict, Known, Log, Result, Row
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, C
+from tests.harness.depth import amount
 
 pytestmark = pytest.mark.slow
 
@@ -125,15 +126,13 @@ class Machine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-@pytest.mark.parametrize("examples", [30])
-def test_the_log_agrees_with_the_model(migrated: Path, examples: int) -> None:
+def test_the_log_agrees_with_the_model(migrated: Path) -> None:
     Machine.template = migrated
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=examples,
+            max_examples=amount(15, many=60),
             stateful_step_count=15,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.eventlog import table_codec
@@ -30,7 +30,6 @@ def dicts_of(table: Table) -> list[list[object]]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(choices=CHOICES)
 def test_a_state_is_the_same_after_every_event(choices: list[int]) -> None:
     game = Game(rules={"preset": "shared", "x": [1, {"é": "ü"}]}).sit("Ada", "Bob").open_round()

@@ -23,6 +23,7 @@ from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import CardShown, CardsSwapped, RoundOpened
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, may_see, snapshot
+from tests.harness.depth import amount
 
 pytestmark = pytest.mark.slow
 
@@ -335,9 +336,8 @@ def test_any_game(play):
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=80,
+            max_examples=amount(30, many=200),
             stateful_step_count=40,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         ),
     )

@@ -14,6 +14,7 @@ from dealer.game.events import CardDrawn, CardMoved, NoteAdded
 from dealer.game.rules import Rules
 from dealer.game.stacks import DECK, DISCARD
 from dealer.game.state import evolve
+from tests.harness.depth import amount
 
 HOST, ONE, TWO = c.Actor(host=True), c.Actor(seat=1), c.Actor(seat=2)
 OWN = {"collect": "nobody"}
@@ -230,8 +231,7 @@ any_move = st.one_of(
 
 
 @settings(
-    max_examples=300,
-    deadline=None,
+    max_examples=amount(100, many=500),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(moves=st.lists(any_move, min_size=1, max_size=12))

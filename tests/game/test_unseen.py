@@ -109,8 +109,6 @@ def outcome(command, table: Table, house, viewer: Viewer):
 
 
 @settings(
-    max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(

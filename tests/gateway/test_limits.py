@@ -239,9 +239,7 @@ VALUES = st.none() | st.booleans() | st.integers() | TEXTS | st.lists(TEXTS, max
 PARAMS = st.sampled_from(["table", "token", "count", "from", "name", "cmd", "after", "deck", "to"])
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_every_request_is_answered_once(gateway, data) -> None:
     """With any parameters a request with an id has one answer, and the connection stays open."""

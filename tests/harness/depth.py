@@ -8,9 +8,9 @@ from typing import TypeVar
 DEPTH = "DEALER_TEST_DEPTH"
 """Set by `tests/conftest.py`, before it imports a test."""
 
-Number = TypeVar("Number", int, float)
+T = TypeVar("T")
 
 
-def amount(few: Number, *, many: Number) -> Number:
+def amount(few: T, *, many: T) -> T:
     """`many` with `--all`, else `few`."""
     return many if os.environ.get(DEPTH) == "all" else few

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import HistoryUnavailable
@@ -96,7 +96,6 @@ class Hand:
 
 
 @pytest.mark.parametrize("word", GAMES)
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_pokerkit_reads_the_cards_as_dealt(word, data) -> None:
     hand = Hand(word, data)

@@ -25,8 +25,6 @@ pytestmark = pytest.mark.slow
 
 CHOICES = st.lists(st.integers(0, 19 * 25 - 1), min_size=25, max_size=60)
 SLOW = settings(
-    max_examples=50,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

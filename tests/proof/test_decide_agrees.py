@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import Refused
@@ -191,7 +191,6 @@ def command_makers(draw: st.DrawFn) -> Any:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(command_makers(), min_size=20, max_size=60), st.sampled_from(["host", "nobody"]))
 def test_decided_events_verify(commands: list[Any], collect: str) -> None:
     play = Play(collect)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.proof.checkpoint import Signer
@@ -184,7 +184,6 @@ JSON_LIKE = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text() | st.binary() | JSON_LIKE.map(repr), max_size=6), st.data())
 def test_garbage_is_a_fault_and_raises_no_error(
     junk: list[str | bytes], data: st.DataObject

@@ -30,6 +30,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 class FakeLog:
     """The rows of one table, and how many of them were read."""
 
+    dialect = "sqlite"
+
     def __init__(self, count: int, *, text: str = "") -> None:
         self.rows = [
             Row(version, "NoteAdded", 1, version, f'{{"text":"{text}"}}')

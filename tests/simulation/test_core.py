@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.harness.installed import in_ci
+from tests.harness.depth import amount
 from tests.harness.programs import output_of
 from tests.simulation.core.plan import make_core_plan
 from tests.simulation.core.world import run_core
@@ -17,7 +17,7 @@ from tests.simulation.test_simulation import fresh_seed
 FOUND = ("reply_before_commit", "lost_append_is_not_reloaded")
 """Planted faults; README.md has the others, and the seeds that find them."""
 
-CI_SEEDS, SEEDS = 2_000, 100
+SEEDS, MINUTES = 1_000_000, amount(0.2, many=3.0)
 
 
 def simulation(*arguments: str) -> str:
@@ -51,9 +51,8 @@ def test_a_schedule_is_replayed_exactly_in_another_process() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_fresh_schedules_hold_every_invariant() -> None:
-    seeds = str(CI_SEEDS if in_ci() else SEEDS)
-    found = simulation("--first", fresh_seed(), "--seeds", seeds, "--minutes", "1")
-    print(found)
+    seeds = ("--first", fresh_seed(), "--seeds", str(SEEDS), "--minutes", str(MINUTES))
+    print(simulation(*seeds))
 
 
 @pytest.mark.slow
