@@ -14,7 +14,7 @@ from tests.web.js_verifier import node
 
 SCRIPT = Path(__file__).with_name("node_client.mjs")
 LINE_MAX = 64 * 2**20
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 """Timeout in seconds of everything that a test waits for."""
 FAST = {"backoff": 10, "backoffMax": 50, "away": 20_000, "answer": 5_000}
 """A retry policy with short delays."""
