@@ -160,6 +160,7 @@ class LiveTable:
     confirming: bool = False  # whether a task confirms the rejections against the log
     pending_draw: PendingDraw | None = None
     commit_waiters: list[tuple[int, Callable[[bool], None]]] = field(default_factory=list)
+    failed_reads: int = 0  # reloads that could not read the log
     timer: TimerHandle | None = None
     subscribers: set[Any] = field(default_factory=set)  # the gateway's subscriptions
     holds: int = 0  # callers that keep it in memory
@@ -309,11 +310,12 @@ class LiveTable:
         `require_here` raises.
         """
         self.require_here()
+        failed_reads = self.failed_reads
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.when_committed(version, resolve_bool(future))
         there = await future
         self.require_here()
-        if not there and self.reloading:
+        if not there and self.failed_reads > failed_reads:
             raise Unavailable("This table cannot be read at the moment; try again shortly.")
         return there
 
@@ -344,6 +346,11 @@ class LiveTable:
                 call(False)
             else:
                 self.commit_waiters.append((version, call))
+
+    def read_failed(self) -> None:
+        """The log cannot be read at present: no caller goes on waiting."""
+        self.failed_reads += 1
+        self.notify_commit_waiters()
 
     def take_pending_retries(self) -> list[Request]:
         """The requests that wait for a reload; they wait here no longer."""

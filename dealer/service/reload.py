@@ -98,7 +98,7 @@ class Reloader:
                     return
                 for request in live_table.take_pending_retries():
                     request.done(unavailable(error))
-                live_table.notify_commit_waiters()
+                live_table.read_failed()
                 # Spread the retries of all tables and nodes for when the database is back.
                 await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
         live_table.adopt(fresh)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import dealer
-from dealer.errors import TableArchived
+from dealer.errors import TableArchived, Unavailable
 from dealer.service.live_table import TRANSITIONS, LiveTable, TableState
 from dealer.service.requests import Outcome, Request
 
@@ -81,6 +82,24 @@ def test_a_void_version_is_answered_before_foreign_events_reach_it() -> None:
     table.adopt(fresh)
     assert committed == [False]
     assert table.committed == 5
+
+
+async def test_only_a_log_that_cannot_be_read_refuses_those_who_wait() -> None:
+    """A version that is void, also while the table is reloaded, is no reason to refuse."""
+    table = live_table()
+    table.begin_append()
+    table.begin_append()
+    waiting = asyncio.ensure_future(table.wait_committed(2))
+    await asyncio.sleep(0)
+    table.append_lost()
+    table.append_committed(1, "leaf")
+    table.notify_commit_waiters()
+    assert not await waiting
+    waiting = asyncio.ensure_future(table.wait_committed(2))
+    await asyncio.sleep(0)
+    table.read_failed()
+    with pytest.raises(Unavailable):
+        await waiting
 
 
 def test_only_the_live_table_assigns_its_state() -> None:
