@@ -24,7 +24,10 @@ METHODS: dict[str, Callable[[LiveTable], object]] = {
     "resume": lambda table: table.resume(),
     "give_up": lambda table: table.give_up(TableArchived("archived")),
 }
-OWNED = {"state", "committed", "in_flight", "why_unreadable", "leaf", "chain", "savepoint"}
+OWNED = {
+    "state", "committed", "in_flight", "failed_reads", "why_unreadable", "leaf", "chain",
+    "savepoint",
+}  # fmt: skip
 """Members of a live table that only its own methods assign."""
 
 
