@@ -129,5 +129,5 @@ async def test_a_changed_request_is_reported(server, open_page) -> None:
     await expect(mark).to_have_attribute("data-state", "no")
     await mark.click()
     await expect(ada.page.get_by_role("dialog")).to_contain_text(
-        "Round 1 takes the house's bytes alone, though the players' bytes were requested."
+        "Round 1 uses the house's bytes alone, but the players' bytes were requested."
     )

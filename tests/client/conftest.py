@@ -385,6 +385,7 @@ class Proxy:
         self.alter_request: Callable[[Frame], Frame | None] = lambda frame: frame
         self.sockets: list[Any] = []
         self.aborted = 0
+        self.opened = 0
         self.url = ""
 
     async def __aenter__(self) -> Proxy:
@@ -482,6 +483,7 @@ class Proxy:
     async def _serve(self, client: Any) -> None:
         async with dial(self.target, subprotocols=[SUBPROTOCOL], max_size=None) as server:
             self.sockets.append(client)
+            self.opened += 1
             there = asyncio.create_task(self._pass(client, server, "alter_request"))
             back = asyncio.create_task(self._pass(server, client, "alter"))
             await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)

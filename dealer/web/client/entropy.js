@@ -77,7 +77,7 @@ export class Entropy {
   compare(round, taken, requested) {
     if (taken === undefined || taken === requested) return;
     this.#doubt(
-      `Round ${round} takes ${BYTES_OF[taken]}, though ${BYTES_OF[requested]} were requested.`,
+      `Round ${round} uses ${BYTES_OF[taken]}, but ${BYTES_OF[requested]} were requested.`,
     );
   }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.client.conftest import RefusedJoin, RefusedResume
 from tests.web.client.node_client import FAST
 
 
@@ -70,22 +69,6 @@ async def test_answers_to_a_leave_and_a_join_come_together(clients, real_server)
     assert seats == [1, 2]
 
 
-async def test_an_answer_to_a_join_that_comes_while_the_next_session_watches(clients, proxy):
-    await begin(clients, proxy.url, "watch")
-    join = RefusedJoin(proxy)
-    await clients.run("its.joining = its.ada.join(its.bobs.id);")
-    await join.refused.wait()
-    same = await clients.run("""
-        await its.hers.leave();
-        const watching = await its.ada.watch(its.bobs.id);
-        const joined = await its.joining;
-        await its.bob.join(its.bobs.id);
-        await watching.until(({ seats }) => seats.size === 2);
-        return watching === joined;
-    """)
-    assert same
-
-
 async def test_an_ended_session_does_not_end_the_one_after_it(clients, real_server):
     """A second leave of the first session is answered while the next one begins."""
     await begin(clients, real_server.url, "join")
@@ -101,28 +84,3 @@ async def test_an_ended_session_does_not_end_the_one_after_it(clients, real_serv
         return [hers.seat, bobs.seat];
     """)
     assert seats == [1, 2]
-
-
-async def test_a_late_refusal_of_an_earlier_seat_does_not_end_a_later_one(clients, proxy):
-    """A host leaves the seat, and takes another, while a resume with its token is to be sent."""
-    await clients.connect("ada", proxy.url)
-    await clients.connect("bob", proxy.target)
-    await clients.run("""
-        its.adas = await its.ada.join(await its.ada.open());
-        its.bobs = await its.bob.join(its.adas);
-    """)
-    resume = RefusedResume(proxy)
-    await clients.run("""
-        await its.bobs.note("chat", "one");
-        await its.bobs.note("chat", "two");
-    """)
-    await resume.refused.wait()
-    seat = await clients.run("""
-        await its.adas.leave();
-        its.adas = await its.ada.join(its.adas);
-        return its.adas.seat;
-    """)
-    await resume.sent_again.wait()  # with the token of the seat that was left
-    await clients.run('await its.adas.note("chat", "four");')  # answered in the order of requests
-    assert seat is not None
-    assert await clients.run("return its.adas.seat") == seat
