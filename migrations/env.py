@@ -1,7 +1,7 @@
 """Alembic environment: finds the database and the schema, in the repository and in a wheel.
 
 `dealer.eventlog.migrate` passes its open connection. By hand: `alembic -x database=<url> upgrade
-head`, or with the address in DEALER_DATABASE_URL (old name: DEALER_DATABASE). No other program
+head`, or with the address in DEALER_DATABASE_URL. No other program
 may use an SQLite file meanwhile: `dealer migrate` checks that, this does not.
 """
 
@@ -38,7 +38,6 @@ else:
     url = (
         context.get_x_argument(as_dictionary=True).get("database")
         or os.environ.get("DEALER_DATABASE_URL")
-        or os.environ.get("DEALER_DATABASE")
     )
     if not url:
         raise CommandError("Name the database: alembic -x database=sqlite:///dealer.db …")

@@ -16,9 +16,6 @@ its own random bytes to each shuffle, keeps its own Merkle tree of the log, and 
 against its commitment; when a check fails it raises HouseCheated.
 """
 
-import warnings
-from typing import Any
-
 from dealer.client.connection import Connection
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import EventVerifier, Evidence, Happened
@@ -44,15 +41,3 @@ __all__ = [
     "Store",
     "connect",
 ]
-
-DEPRECATED = {"Happenings": "EventStream", "Patience": "RetryPolicy", "Witness": "EventVerifier"}
-"""Old names, kept for one release, and the names that replace them."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in DEPRECATED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        f"dealer.client.{name} is now {DEPRECATED[name]}.", DeprecationWarning, stacklevel=2
-    )
-    return globals()[DEPRECATED[name]]

@@ -12,7 +12,6 @@ from dealer.client.address import require_table_id
 from dealer.client.connection import Connection
 from dealer.client.joining import cosigner_at, default_name, join_command
 from dealer.client.moves import Deck, deck_spec
-from dealer.client.old_names import warn_renamed
 from dealer.client.requests import Answered, Members, RetryPolicy
 from dealer.client.store import Store, with_seat
 from dealer.client.table import RemoteTable
@@ -79,12 +78,6 @@ class House:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    @property
-    def connection(self) -> Connection:
-        """The connection, which is private to the client and of which no member is promised."""
-        warn_renamed("House.connection", "private")
-        return self._connection
 
     async def close(self) -> None:
         """Close the connection. Seats are kept: `join` with the same store resumes them."""

@@ -9,7 +9,7 @@ from typing import Any
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import Evidence
 from dealer.client.markers import Markers
-from dealer.client.old_names import OldNames
+from dealer.client.moves import Moves
 from dealer.client.requests import Members
 from dealer.client.snapshot import restore
 from dealer.client.table_session import TableSession
@@ -25,7 +25,7 @@ SHUFFLES_MAX = 3
 Predicate = Callable[["RemoteTable"], bool]
 
 
-class RemoteTable(OldNames):
+class RemoteTable(Moves):
     """One table of a house. `dealer.client.House` makes it.
 
     Properties are the current state; `events()` iterates over events from now on, and

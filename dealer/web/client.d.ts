@@ -39,8 +39,6 @@ export interface ConnectOptions {
    */
   cosigner?: Cosigner | boolean | null;
   retry?: Partial<RetryPolicy>;
-  /** @deprecated The old name of `retry`, until the next release. */
-  patience?: Partial<RetryPolicy>;
   /**
    * The id of the table that will be joined or watched, if it is known: a load balancer then
    * connects to its node at once.
@@ -73,9 +71,6 @@ export interface RetryPolicy {
   /** Of one request that is refused temporarily; 8. */
   attempts: number;
 }
-
-/** @deprecated The old name of RetryPolicy, until the next release. */
-export type Patience = RetryPolicy;
 
 /** A connection to a server; it reconnects automatically. */
 export interface House {
@@ -391,15 +386,6 @@ export interface RemoteTable {
   cosign(note: string): Promise<number>;
   /** Call any other RPC method that changes something, with a new `cmd`; its result. */
   call(method: string, params?: Record<string, unknown>): Promise<Record<string, any>>;
-
-  /** @deprecated The old name of `call`, until the next release. */
-  change: RemoteTable["call"];
-  /** @deprecated The old name of `returnCards`, until the next release. */
-  return: RemoteTable["returnCards"];
-  /** @deprecated The old name of `returnCards`, until the next release. */
-  handReturn(cards: Cards, options?: { where?: Where }): Promise<void>;
-  /** @deprecated The old name of `move`, until the next release. */
-  pileMove: RemoteTable["move"];
 }
 
 /** A visible card by its code, any card by its slot; a single card or a list. */
@@ -431,9 +417,6 @@ export interface TableNotices {
   /** There will be no more events: the table was closed or left (null), or there was an error. */
   ended: DealerError | null;
 }
-
-/** @deprecated The old name of TableNotices, until the next release. */
-export type TableNews = TableNotices;
 
 export interface Presence {
   readonly here: boolean;
@@ -543,8 +526,6 @@ export interface RoundState {
   readonly commitment: string;
   /** The number of the running or the next shuffle, from 0; `k` in the log. */
   readonly shuffleIndex: number;
-  /** @deprecated The old name of `shuffleIndex`, until the next release. */
-  readonly k: number;
   /** How many shuffles were voided since this client joined. */
   readonly voided: number;
   /** Cards by stack (`deck`, `hand:<seat>`, `pile:<name>`), bottom first. */
@@ -573,8 +554,6 @@ export interface Card {
 export interface ShuffleState {
   /** The number of the shuffle in its round, from 0; `k` in the log. */
   readonly shuffleIndex: number;
-  /** @deprecated The old name of `shuffleIndex`, until the next release. */
-  readonly k: number;
   readonly stack: string;
   readonly n: number;
   readonly algorithm: "backward" | "forward";
@@ -607,11 +586,6 @@ export interface TableEventOf<Type extends keyof Events> {
   /** False for an earlier event that was sent to catch up. */
   readonly live: boolean;
 }
-
-/** @deprecated The old name of TableEvent, until the next release. */
-export type Happened = TableEvent;
-/** @deprecated The old name of TableEventOf, until the next release. */
-export type HappenedOf<Type extends keyof Events> = TableEventOf<Type>;
 
 /** The public part of each type of event. Digests, nonces and salts are 64 hex digits. */
 export interface Events {
@@ -678,9 +652,6 @@ export class SessionEnded extends DealerError {
 
 /** An address, a key or a store that this client cannot work with. */
 export class ConfigurationError extends DealerError {}
-
-/** @deprecated The old name of ConfigurationError, until the next release. */
-export { ConfigurationError as SetupError };
 
 /** Signed checkpoints, and the frames that contradict them. Plain JSON. */
 export interface Evidence {

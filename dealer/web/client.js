@@ -9,8 +9,6 @@ export { playerKey } from "./client/cosigner.js";
 export {
   ConfigurationError, DealerError, HouseCheated, HouseUnreachable, Refused, SessionEnded,
 } from "./client/errors.js";
-/** The old name of ConfigurationError, until the next release. */
-export { ConfigurationError as SetupError } from "./client/errors.js";
 export { connect } from "./client/house.js";
 export { browserStore, fileStore, memoryStore } from "./client/stores.js";
 export { VERSION } from "./verify.js";

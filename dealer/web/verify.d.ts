@@ -197,14 +197,3 @@ export const INSECURE: string;
 export function newLedger(table: string, roots: any): any;
 export function applyEvent(ledger: any, leaf: any): any;
 export function cardIn(round: any, slot: number): any;
-
-/** @deprecated The old name of `applyEvent`, until the next release. */
-export const believe: typeof applyEvent;
-/** @deprecated The old name of `newLedger`, until the next release. */
-export const emptyBooks: typeof newLedger;
-/** @deprecated The old name of `RuleViolation`, until the next release. */
-export const Wrong: typeof RuleViolation;
-/** @deprecated The old name of `CHECKPOINT_TYPES`, until the next release. */
-export const DUE: typeof CHECKPOINT_TYPES;
-/** @deprecated The old name of `EVENT_MEMBERS`, until the next release. */
-export const PUBLIC: typeof EVENT_MEMBERS;

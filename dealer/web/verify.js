@@ -886,13 +886,6 @@ export function applyEvent(ledger, leaf) {
   return EVENTS[leaf.type][1](ledger, leaf.public, leaf);
 }
 
-// Old names, exported until the next release.
-export const believe = applyEvent;
-export const emptyBooks = newLedger;
-export const Wrong = RuleViolation;
-export const DUE = CHECKPOINT_TYPES;
-export const PUBLIC = EVENT_MEMBERS;
-
 /** With this rule, whatever its value, a log is no proof (tape, line 1). */
 export const INSECURE_RULE = "insecure_test_deck";
 export const INSECURE =

@@ -10,24 +10,9 @@ import subprocess
 import sys
 import textwrap
 
-import pytest
-
 import dealer
 import dealer.client
 import dealer.errors
-from dealer.proof.verify import Swap
-
-
-@pytest.mark.parametrize("old", sorted(dealer.client.DEPRECATED))
-def test_old_names_are_deprecated_aliases(old):
-    with pytest.warns(DeprecationWarning, match=dealer.client.DEPRECATED[old]):
-        alias = getattr(dealer.client, old)
-    assert alias is getattr(dealer.client, dealer.client.DEPRECATED[old])
-
-
-def test_unknown_names_are_attribute_errors():
-    with pytest.raises(AttributeError, match="Nonsense"):
-        _ = dealer.client.Nonsense
 
 
 def test_every_exception_is_exported():
@@ -75,32 +60,6 @@ def test_the_package_needs_no_network_library_until_it_connects():
         "assert 'websockets' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-async def test_commands_have_their_old_names(connect):
-    async with connect(name="Ada") as house:
-        ada = await house.join(await house.open(seats=2))
-        await ada.round_open()
-        await ada.shuffle()
-        await ada.deal(3)
-        with pytest.warns(DeprecationWarning, match="RemoteTable.call"):
-            await ada.change("hand.play", cards=ada.hand[:1])
-        with pytest.warns(DeprecationWarning, match="RemoteTable.move"):
-            await ada.pile_move("table", to="side", whole=True)
-        assert len(ada.piles["side"]) == 1
-        with pytest.warns(DeprecationWarning, match="RemoteTable.return_cards"):
-            await ada.return_(ada.hand[:1], where="bottom")
-        with pytest.warns(DeprecationWarning, match="RemoteTable.return_cards"):
-            await ada.hand_return(ada.hand[0])
-        assert (ada.hand, ada.deck_count) == ([], 51)
-        with pytest.warns(DeprecationWarning, match="private"):
-            assert house.connection is house._connection
-
-
-def test_a_swap_has_the_old_name_of_its_shuffle():
-    swap = Swap(1, 1, 2, 0, 51, 3, (3,), ("As", "2s"))
-    with pytest.warns(DeprecationWarning, match="shuffle_index"):
-        assert swap.k == swap.shuffle_index == 2
 
 
 async def test_the_example_runs(real_server):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -67,12 +66,6 @@ class Swap(NamedTuple):
     j: int
     words: tuple[int, ...]
     cards: tuple[str, str]
-
-    @property
-    def k(self) -> int:
-        """The old name of `shuffle_index`, until the next release."""
-        warnings.warn("Swap.k is now Swap.shuffle_index.", DeprecationWarning, stacklevel=2)
-        return self.shuffle_index
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ import { DEFAULT_RETRY_POLICY, IN_BROWSER } from "./timing.js";
 export async function connect(url = null, options = {}) {
   const { WebSocket: WebSocketClass = globalThis.WebSocket, store = memoryStore() } = options;
   const { cosigner = true } = options; // true: a key of its own at each table
-  const policy = { ...DEFAULT_RETRY_POLICY, ...options.patience, ...options.retry };
+  const policy = { ...DEFAULT_RETRY_POLICY, ...options.retry };
   if (!WebSocketClass) {
     throw new ConfigurationError("There is no WebSocket class here: use node 22 or later, or " +
       "node 20 with --experimental-websocket, or pass one as the option `WebSocket`.");

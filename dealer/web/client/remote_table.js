@@ -3,7 +3,6 @@
 import { INSECURE } from "../verify.js";
 import { Refused } from "./errors.js";
 import { markersFold } from "./markers.js";
-import { OldNames } from "./old_names.js";
 import { pastState, tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
 
@@ -14,7 +13,7 @@ const MAX_SHUFFLES = 3; // that a command waits for if it is refused because one
 const UNKNOWN = "??";
 
 /** @implements {Declared} */
-export class RemoteTable extends OldNames {
+export class RemoteTable {
   #session;
   #verifier;
   #state = null;
@@ -22,7 +21,6 @@ export class RemoteTable extends OldNames {
 
   /** @param {TableSession} session */
   constructor(session) {
-    super();
     this.#session = session;
     this.#verifier = session.verifier;
     session.table = this;

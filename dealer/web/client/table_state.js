@@ -91,12 +91,12 @@ function roundState(round, faceOf, allShown = false) {
   });
   const stacks = [...round.stacks].map(([name, cards]) => [name, cards.map(card)]);
   return {
-    number, deck, entropy, commitMs, revealMs, commitment, shuffleIndex: k, k, voided,
+    number, deck, entropy, commitMs, revealMs, commitment, shuffleIndex: k, voided,
     stacks: Object.fromEntries(stacks),
     ahead: [...round.earlyDigests.keys()],
     withheld: [...round.withheld],
     shuffle: shuffle && {
-      shuffleIndex: shuffle.k, k: shuffle.k,
+      shuffleIndex: shuffle.k,
       stack: shuffle.stack, n: shuffle.n, algorithm: shuffle.algorithm,
       steps: shuffle.steps, swaps: shuffle.done,
       startedAt: shuffle.startedAt,

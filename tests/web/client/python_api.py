@@ -147,7 +147,9 @@ class JsTable:
             player["seat"]: SimpleNamespace(key=player["key"] and bytes.fromhex(player["key"]))
             for player in state["seats"]
         }
-        round_ = state["round"] and SimpleNamespace(**state["round"])
+        round_ = state["round"] and SimpleNamespace(
+            k=state["round"]["shuffleIndex"], withheld=state["round"]["withheld"]
+        )
         return SimpleNamespace(host_seat=state["hostSeat"], seats=seats, round=round_)
 
     def stack(self, name: str) -> list[str]:

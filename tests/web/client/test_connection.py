@@ -228,14 +228,6 @@ async def test_a_resume_whose_answer_was_lost_is_replaced_on_the_next_socket(fak
     assert [frame["method"] for frame in fake.requests].count("table.resume") == 2
 
 
-async def test_the_old_name_of_the_retry_policy_still_works(clients):
-    async with FakeServer() as fake:
-        fake.answers_hello = False
-        with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer session.hello"):
-            await clients.connect("house", fake.url, patience={"open": 100}, retry={})
-    assert await clients.run("return client.SetupError === client.ConfigurationError")
-
-
 async def test_a_table_s_address_is_used_as_soon_as_the_table_is_known(fake, clients):
     """One node keeps the socket that it has; at several it is replaced, without a pause."""
 
