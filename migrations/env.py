@@ -35,9 +35,8 @@ given = context.config.attributes.get("connection")
 if given is not None:
     migrate(given)
 else:
-    url = (
-        context.get_x_argument(as_dictionary=True).get("database")
-        or os.environ.get("DEALER_DATABASE_URL")
+    url = context.get_x_argument(as_dictionary=True).get("database") or os.environ.get(
+        "DEALER_DATABASE_URL"
     )
     if not url:
         raise CommandError("Name the database: alembic -x database=sqlite:///dealer.db …")

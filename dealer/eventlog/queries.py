@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dealer.eventlog import short_form
+from dealer.eventlog import stored_form
 from dealer.eventlog.rows import Row
 from dealer.eventlog.store import Dialect
 
@@ -57,7 +57,7 @@ class Queries:
             " AND type = 'RoundOpened' ORDER BY version"
         )
         self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
-        self.command = f"{events} AND command IN (?, ?)"
+        self.command = f"{events} AND command = ?"
         self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
         self.signed = f"SELECT size FROM checkpoint WHERE stream = {stream} AND size > ?"
         self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT ?"
@@ -79,11 +79,11 @@ class Queries:
         of_types = f"AND type IN ({marks}) ORDER BY version LIMIT ?"
         return f"{self._events} AND version > ? AND version <= ? {of_types}"
 
-    def stored_command(self, command: str) -> tuple[str, str | bytes]:
-        """The two forms in which a command's id may be stored; the parameters of `command`."""
+    def stored_command(self, command: str) -> str | bytes:
+        """A command's id as it is stored; the last parameter of `command`."""
         if self._dialect == "postgresql":
-            return short_form.stored_texts(command)
-        return short_form.stored_forms(command)
+            return stored_form.stored_text(command)
+        return stored_form.stored_command(command)
 
     def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Statements, each with its parameters, whose rows are (table, version, cosigned)."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 from dealer.errors import DatabaseDamaged, Unavailable
-from dealer.eventlog import short_form
+from dealer.eventlog import stored_form
 from dealer.eventlog.queries import Queries
 from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Row
@@ -118,7 +118,7 @@ class ReadOnlyLog:
         rows = await self.fetch(
             self._queries.read, (table, after, _NO_LIMIT if upto is None else upto, limit)
         )
-        return [Row._make(short_form.decode(row)) for row in rows]
+        return [Row._make(stored_form.decode(row)) for row in rows]
 
     async def stream(
         self, table: bytes, *, after: int = 0, upto: int | None = None, chunk: int = 1000
@@ -138,12 +138,12 @@ class ReadOnlyLog:
         """All events of these types with versions up to `upto`, in lists of at most `chunk`.
 
         The types are those that a row names in full: of tables, seats and rounds
-        (`dealer.eventlog.short_form`).
+        (`dealer.eventlog.stored_form`).
         """
         sql, after = self._queries.of_types(len(types)), 0
         last = _NO_LIMIT if upto is None else upto
         while found := await self.fetch(sql, (table, after, last, *types, chunk)):
-            rows = [Row._make(short_form.decode(row)) for row in found]
+            rows = [Row._make(stored_form.decode(row)) for row in found]
             yield rows
             after = rows[-1].version
 
@@ -160,8 +160,8 @@ class ReadOnlyLog:
     async def find_command(self, table: bytes, command: str) -> Row | None:
         """The first event of the append that carried out this command id; None if there is none."""
         stored = self._queries.stored_command(command)
-        rows = await self.fetch(self._queries.command, (table, *stored))
-        return Row._make(short_form.decode(rows[0])) if rows else None
+        rows = await self.fetch(self._queries.command, (table, stored))
+        return Row._make(stored_form.decode(rows[0])) if rows else None
 
     async def checkpoints(
         self, table: bytes, *, after: int = -1, limit: int = 1000

@@ -28,7 +28,7 @@ from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.seat_subjects import Subjects
-from dealer.eventlog.short_form import decode
+from dealer.eventlog.stored_form import decode
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import Generations, Place
 from dealer.feed.recent import RecentEvent, RecentFeed

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from dealer.errors import DatabaseDamaged, UnknownTable
 from dealer.eventlog.encryption import RoundCipher
 from dealer.eventlog.queries import TABLE_ID
-from dealer.eventlog.short_form import decode_public
+from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import Event
 from dealer.game.state import Table, evolve
 from dealer.projector.fold import evolve_partial

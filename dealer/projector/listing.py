@@ -2,7 +2,7 @@
 
 It selects the newest streams first and reads the rest for these only, so that listing a few tables
 of many costs what is listed. On SQLite a newer table has a larger number. A PostgreSQL id does not
-say (it may be derived from a command id), so there `tables` is read, but nothing larger.
+say (it may be derived from a command id), so there the index of `tables` by time is read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ ORDER BY id DESC LIMIT ?"""
 # when the table was opened.
 _NEWEST_ON_POSTGRES = """
 SELECT id FROM (
-    (SELECT stream AS id, opened_at FROM tables ORDER BY opened_at DESC, stream LIMIT ?)
+    (SELECT stream AS id, opened_at FROM tables ORDER BY opened_at DESC, stream DESC LIMIT ?)
     UNION ALL
     SELECT s.id, e.at FROM stream s JOIN event e ON e.stream = s.id AND e.version = 1
     WHERE s.behind AND s.version > s.projected AND s.projected = 0
-) AS known ORDER BY opened_at DESC, id LIMIT ?"""
+) AS known ORDER BY opened_at DESC, id DESC LIMIT ?"""
 
 # The open round of a table, if any, is its last one.
 _TABLES = """
@@ -36,7 +36,7 @@ SELECT s.id, s.table_id, s.version, coalesce(t.rounds, 0), t.closed_at IS NOT NU
 FROM newest JOIN stream s ON s.id = newest.id
 LEFT JOIN tables t ON t.stream = s.id
 JOIN event first ON first.stream = s.id AND first.version = 1
-ORDER BY first.at DESC, s.table_id"""
+ORDER BY first.at DESC, s.table_id DESC"""
 
 NEWER = """
 SELECT type, count(*) FROM event

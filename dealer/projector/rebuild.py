@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog.short_form import decode_public
+from dealer.eventlog.stored_form import decode_public
 from dealer.projector.changes import Changes
 from dealer.projector.closed_rounds import COLUMNS, ClosedRow, fold_closed_rounds
 from dealer.projector.comparison import Comparison

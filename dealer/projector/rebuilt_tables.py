@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from dealer.projector.schema import DRAWS, MODELS
+from dealer.projector.schema import MODELS, VIEWS
 from dealer.projector.writer import on_postgres
 
 PREFIX = "rebuilt_"
@@ -37,7 +37,9 @@ def swap_tables(connection: Connection) -> None:
     """Replace the tables that queries read, inside the caller's transaction."""
     execute = connection.exec_driver_sql
     # RENAME fails while a view refers to a dropped table.
-    execute("DROP VIEW IF EXISTS draws")
+    views = _views(connection)
+    for name in views:
+        execute(f"DROP VIEW {name}")
     for model in MODELS:
         execute(f"DROP TABLE {model.name}")
         execute(f"ALTER TABLE {PREFIX}{model.name} RENAME TO {model.name}")
@@ -46,7 +48,22 @@ def swap_tables(connection: Connection) -> None:
             continue
         for index in model.indexes:  # SQLite cannot rename an index
             execute(str(CreateIndex(index).compile(dialect=sqlite.dialect())))
-    execute(DRAWS)
+    for definition in views.values():
+        execute(definition)
+
+
+def _views(connection: Connection) -> dict[str, str]:
+    """Name and definition of the views over the read models."""
+    names = ", ".join(f"'{name}'" for name in VIEWS)
+    if on_postgres(connection):
+        select = (
+            "SELECT CAST(viewname AS text) AS name,"
+            " concat('CREATE VIEW ', viewname, ' AS ', definition) AS sql"
+            f" FROM pg_views WHERE schemaname = current_schema() AND viewname IN ({names})"
+        )
+    else:
+        select = f"SELECT name, sql FROM sqlite_master WHERE type = 'view' AND name IN ({names})"
+    return {row.name: row.sql for row in connection.exec_driver_sql(select)}
 
 
 def schema_version(connection: Connection) -> str:

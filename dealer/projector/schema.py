@@ -50,6 +50,8 @@ tables = _model(
     Column("events", Number, nullable=False),
     # For the lobby: the newest open tables.
     Index("ix_tables_opened_at", "opened_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    # For `dealer tables`: the newest ones, closed or not.
+    Index("ix_tables_opened_at_stream", "opened_at", "stream"),
 )
 # A shard cannot enforce uniqueness over all tables, and `stream` is unique already.
 UniqueConstraint(tables.c.table_id)
@@ -149,15 +151,5 @@ MODELS: tuple[Table, ...] = (
     tables, seats, rounds, shuffles, swaps, moves, deck, hands, piles,
 )  # fmt: skip
 
-DRAWS = """\
-CREATE VIEW draws AS
-SELECT t.table_id, m.stream, m.version, m.at, m.round,
-       CAST(substr(m.target, 6) AS INTEGER) AS seat,
-       (SELECT s.player FROM seats s
-        WHERE s.stream = m.stream AND s.seat = CAST(substr(m.target, 6) AS INTEGER)
-          AND s.since < m.version
-        ORDER BY s.since DESC LIMIT 1) AS player,
-       m.source, m.source_place AS place, m.slot, m.card
-FROM moves m JOIN tables t ON t.stream = m.stream
-WHERE m.event = 'CardDrawn'"""
-"""A view of all draws: player, card and time."""
+VIEWS = ("draws", "log", "shuffle_swaps", "hand_changes")
+"""The views that read these tables; the migrations define them."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from dealer.errors import DealerError
-from dealer.eventlog.short_form import decode_public
+from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import Event, RoundClosed, RoundOpened
 from dealer.game.size import size_of
 from dealer.game.state import Table

@@ -31,7 +31,7 @@ class DuplicateCommands:
         flight the request waits for it.
         """
         request.is_replay = True
-        if not stored.matches(request.digest):
+        if stored.digest != request.digest:
             request.done(
                 CommandReused("This command id was used for another command; give each its own.")
             )

@@ -3,7 +3,7 @@
 A command in flight is stored as an object. After its commit it takes 36 bytes in one of 16 buckets,
 chosen by the hash of its name:
 
-    hash(name) as a signed 64-bit number ‖ the first 16 bytes of its digest ‖ version of its first
+    hash(name) as a signed 64-bit number ‖ its digest of 16 bytes ‖ version of its first
     event (64 bits) ‖ number of events (32 bits)
 
 The hash is Python's, with a different key in each process. If two names of one table have the same
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from struct import Struct
 
+from dealer.eventlog.stored_form import DIGEST
 from dealer.service.requests import StoredCommand
 
 BUCKETS = 16
@@ -24,7 +25,6 @@ Python's own allocator; larger ones fragment the heap."""
 
 _NAME = Struct(">q")
 _RECORD = Struct(">q16sQI")
-_DIGEST_BYTES = 16
 _IN_FLIGHT = 700
 _EMPTY = 100
 
@@ -47,7 +47,7 @@ class RecentCommands:
         return size
 
     def get(self, name: str) -> StoredCommand | None:
-        """The record of a command; of a committed one a new object, with half of the digest."""
+        """The record of a command; of a committed one a new object."""
         found = self._in_flight.get(name)
         if found is not None or not self._buckets:
             return found
@@ -66,12 +66,11 @@ class RecentCommands:
     def settle(self, name: str, command: StoredCommand) -> bool:
         """Add a committed command; whether another one was evicted for it."""
         self._in_flight.pop(name, None)
-        if len(command.digest) < _DIGEST_BYTES:
+        if len(command.digest) < DIGEST:
             return True
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
-        digest = command.digest[:_DIGEST_BYTES]
-        record = _RECORD.pack(number, digest, command.version, command.count)
+        record = _RECORD.pack(number, command.digest, command.version, command.count)
         if bucket and _find(bucket, record[: _NAME.size]) >= 0:
             return False
         full = len(bucket) >= BUCKET * _RECORD.size

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dealer.errors import DatabaseDamaged, DatabaseError, DealerError, Refused, Unavailable
 from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.stored_form import DIGEST
 from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
 
@@ -47,7 +48,7 @@ class IdempotencyKey(NamedTuple):
 class Request:
     """A command, its idempotency key as the log stores it, and the callback for its outcome.
 
-    `name` is the scope and the id of the key; None for a command without one. `digest` is 32
+    `name` is the scope and the id of the key; None for a command without one. `digest` is 16
     bytes, an HMAC over the key's content. `then` is executed as soon as the shuffle that the
     command starts is sealed, and `drawn` gets its outcome.
     """
@@ -75,7 +76,7 @@ class Request:
             # A repetition is answered with a token, so the database must not reveal the id.
             cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
         self.name = f"{scope}/{cmd}"
-        self.digest = keys.command_digest(content)
+        self.digest = keys.command_digest(content)[:DIGEST]
 
 
 def _nothing(outcome: Outcome) -> None:
@@ -96,11 +97,6 @@ class StoredCommand:
     waiters: list[Request] = field(default_factory=list)
 
     _COUNT_BYTES = 4
-    _COMPARED = 16
-
-    def matches(self, digest: bytes) -> bool:
-        """Whether it is the command with this digest, of which the log may have 16 bytes only."""
-        return self.digest[: self._COMPARED] == digest[: self._COMPARED]
 
     def packed(self) -> bytes:
         """The bytes in the log next to the command's id: digest, then the count as be32."""

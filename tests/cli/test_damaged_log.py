@@ -129,16 +129,13 @@ def test_no_key_is_retired_while_a_table_of_the_log_is_damaged(ask: Ask, played:
     assert sorted(played.folder.glob("dealer.db.key*")) == keys
 
 
-@pytest.mark.parametrize("name", ["key", "event_form"])
 @pytest.mark.parametrize("command", ["serve", "rebuild"])
-def test_an_altered_row_of_the_house_is_named(
-    ask: Ask, played: Played, name: str, command: str
-) -> None:
-    damage(played, f"UPDATE house SET value = x'00' WHERE name = '{name}'")
+def test_an_altered_row_of_the_house_is_named(ask: Ask, played: Played, command: str) -> None:
+    damage(played, "UPDATE house SET value = x'00' WHERE name = 'key'")
     answer = ask(command, "--database", played.url, *(["--port", 0] if command == "serve" else []))
-    if (command, name) == ("rebuild", "key"):
+    if command == "rebuild":
         assert answer.code == 0  # no key is needed for it
         return
     assert answer.code == 1
-    assert f"The row `{name}` of the SQL table `house` was altered" in answer.err
+    assert "The row `key` of the SQL table `house` was altered" in answer.err
     assert "Traceback" not in answer.err

@@ -58,7 +58,7 @@ def to(revision: str, file: Path, *, how: str = "upgrade") -> None:
 def test_a_running_process_continues_after_a_schema_expansion(tmp_path: Path) -> None:
     """A process that opened before the newest migration does not use what it adds."""
     file = tmp_path / "dealer.db"
-    to("0002", file)
+    to("0001", file)
     with closing(sqlite3.connect(file, isolation_level=None)) as old:
         old.execute("INSERT INTO stream (table_id, version, projected) VALUES (x'01', 0, 0)")
         prepared = old.execute("SELECT count(*) FROM event")
@@ -71,7 +71,7 @@ def test_a_running_process_continues_after_a_schema_expansion(tmp_path: Path) ->
         old.execute("UPDATE stream SET version = 1")
         with pytest.raises(sqlite3.IntegrityError, match="never changed"):
             old.execute("DELETE FROM event")
-    to("0002", file, how="downgrade")
+    to("0001", file, how="downgrade")
     with (
         closing(sqlite3.connect(file)) as old,
         pytest.raises(sqlite3.IntegrityError, match="never changed"),
@@ -81,10 +81,10 @@ def test_a_running_process_continues_after_a_schema_expansion(tmp_path: Path) ->
 
 def test_an_upgrade_of_the_schema_is_in_the_journal(ask: Ask, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
-    to("0002", tmp_path / "dealer.db")
+    to("0001", tmp_path / "dealer.db")
     assert "older version" in ask("journal", "--database", url).err
     answer = ask("migrate", "--database", url, "--operator", "Zoe")
-    assert answer.out.startswith("The schema was 0002 and is now ")
+    assert answer.out.startswith("The schema was 0001 and is now ")
     (line,) = ask("journal", "--database", url).lines
     assert "Zoe" in line
     assert "migrate" in line

@@ -13,7 +13,7 @@ from pathlib import Path
 import asyncpg
 from sqlalchemy import Connection
 
-from dealer.eventlog import Append, Appended, Log, Row, savepoints, shortening
+from dealer.eventlog import Append, Appended, Log, Row, savepoints
 from dealer.eventlog.commit_policy import MAX_ROWS
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.savepoints import SavedTable
@@ -47,25 +47,6 @@ async def die_after_commit(url: str, commit: str, table: str) -> None:
     log = await Log.open(url, commit=commit, wal_pages=50)
     log.on_commit(_die)
     await log.append(Append(bytes.fromhex(table), 0, [_row(1, "only once")]))
-
-
-async def die_shortening(url: str, commit: str) -> None:
-    """Die in the fifth transaction that shortens events, before its COMMIT."""
-    shortening.ROWS, shortening._PAUSE = 8, 0.0
-    log = await Log.open(url, commit=commit, wal_pages=50)
-    slices = 0
-    work = shortening.Pass.slice
-
-    def die_in_the_fifth(self: shortening.Pass, connection: Connection) -> object:
-        nonlocal slices
-        slices += 1
-        key = work(self, connection)
-        if slices == 5:
-            _die()
-        return key
-
-    shortening.Pass.slice = die_in_the_fifth  # type: ignore[method-assign, assignment]
-    await shortening.shorten(log, settle_seconds=0)
 
 
 async def die_before_commit(url: str, commit: str, table: str) -> None:

@@ -134,7 +134,9 @@ async def test_a_table_created_by_another_node_during_the_write_is_a_conflict(
     write_one = postgres_batch._write_one
 
     async def after_another_node(*arguments: Any, **settings: Any) -> Any:
-        database.execute(f"INSERT INTO stream VALUES ('\\x{A.hex()}', DEFAULT, 7, 0)")
+        database.execute(
+            f"INSERT INTO stream (id, version, projected) VALUES ('\\x{A.hex()}', 7, 0)"
+        )
         return await write_one(*arguments, **settings)
 
     monkeypatch.setattr(Batch, "_write_together", _refuse)

@@ -1,4 +1,4 @@
-"""WAL checkpoints: when they are due, under the write lock, and without older releases."""
+"""WAL checkpoints: when they are due, and under the write lock."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine
 
-from dealer.errors import DatabaseLocked
-from dealer.eventlog import Appended, Log, migrate
+from dealer.eventlog import Appended
 from dealer.eventlog.sqlite.store import SqliteStore
 from dealer.eventlog.sqlite.wal import WalCheckpoints, is_affected, library_version
 from tests.chaos import walwatch
@@ -237,77 +234,6 @@ def test_the_trace_names_a_checkpoint_without_the_write_lock(tmp_path: Path) -> 
     watch.read()
     assert watch.checkpoints == 1
     assert "without the write lock" in watch.faults[0]
-
-
-# Older releases
-
-
-def at_schema(revision: str, file: Path) -> None:
-    """Create a database as a release with this schema does."""
-    from alembic import command
-    from alembic.config import Config
-
-    engine = create_engine(f"sqlite:///{file}")
-    with engine.connect() as connection:
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", str(migrate.scripts()))
-        command.upgrade(config, revision)
-        connection.commit()
-    engine.dispose()
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-
-
-async def test_a_schema_of_an_older_release_is_migrated_by_an_exclusive_process(
-    tmp_path: Path,
-) -> None:
-    file = tmp_path / "log.db"
-    at_schema("0003", file)
-    with closing(sqlite3.connect(file, isolation_level=None)) as older:
-        older.execute("SELECT count(*) FROM event").fetchall()
-        with pytest.raises(DatabaseLocked) as refused:
-            await Log.open(f"sqlite:///{file}", busy_seconds=0.2)
-        assert "is open in another program, and its schema 0003" in str(refused.value)
-        assert f"lsof {file}" in str(refused.value)
-        assert older.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
-        assert older.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
-    async with await Log.open(f"sqlite:///{file}", busy_seconds=0.2) as log:
-        assert await log.append(append(A, 0)) == Appended(1)
-        assert await log.fetch("PRAGMA journal_mode") == [("wal",)]
-    with closing(sqlite3.connect(file)) as connection:
-        found = connection.execute("SELECT version_num FROM alembic_version").fetchall()
-    assert found == [(migrate.revisions()[-1],)]
-
-
-async def test_an_older_release_that_connects_during_the_migration_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It connects between the check for other connections and the exclusive lock."""
-    file = tmp_path / "log.db"
-    at_schema("0003", file)
-    execute = Connection.exec_driver_sql
-    connections: list[sqlite3.Connection] = []
-
-    def interrupted(self: Connection, statement: str, *parameters: Any) -> object:
-        if statement == "BEGIN EXCLUSIVE" and not connections:
-            connections.append(sqlite3.connect(file, isolation_level=None, check_same_thread=False))
-            connections[0].execute("PRAGMA journal_mode=WAL")
-            connections[0].execute("SELECT count(*) FROM event").fetchall()
-        return execute(self, statement, *parameters)
-
-    monkeypatch.setattr(Connection, "exec_driver_sql", interrupted)
-    with pytest.raises(DatabaseLocked, match="could lose events"):
-        await Log.open(f"sqlite:///{file}", busy_seconds=0.2)
-    with closing(connections[0]) as older:
-        assert older.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
-
-
-async def test_two_processes_migrate_an_older_schema_once(tmp_path: Path) -> None:
-    file = tmp_path / "log.db"
-    at_schema("0003", file)
-    both = [other_process("open_once", f"sqlite:///{file}") for _ in range(2)]
-    outputs = [(await asyncio.to_thread(process.communicate))[0] for process in both]
-    assert outputs == ["opened\n"] * 2
 
 
 async def test_a_new_file_may_be_open_in_another_process(database: TemporarySqlite) -> None:

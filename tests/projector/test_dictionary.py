@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, create_engine, inspect, types
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from dealer.projector.schema import VIEWS
 from tests.harness.postgres import Postgres
 
 DOCUMENT = Path(__file__).parents[2] / "dealer" / "projector" / "DICTIONARY.md"
 _TABLE = re.compile(r"^### `(\w+)`$", re.MULTILINE)
-_VIEWS = ("draws", "events")
+_VIEWS = ("events", *VIEWS)
 _KINDS = {
     types.Integer: "number", types.Text: "text", types.String: "text",
     types.LargeBinary: "bytes", types.Boolean: "boolean",
 }  # fmt: skip
 _UNITS = {
-    "", "ms", "version", "place", "slot", "code", "seat", "round", "k", "stack", "hex", "count",
-    "bytes",
+    "", "ms", "UTC", "version", "place", "slot", "code", "seat", "round", "k", "stack", "hex",
+    "count", "bytes",
 }  # fmt: skip
 
 Columns = dict[tuple[str, str], str]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, OpenRound, StartShuffle, TakeSeat
@@ -17,7 +16,7 @@ from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.startup import open_service
 from tests.harness.postgres import Blocking, Postgres
-from tests.projector.databases import catch_up, on, once, projected
+from tests.projector.databases import catch_up, once, projected
 from tests.projector.random_games import HOST, Game, short_game
 
 pytestmark = pytest.mark.slow
@@ -123,24 +122,3 @@ def test_a_look_sweeps(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> Non
         projector.look()
         once(one, projector.slice)
     assert marked(one) == 0
-
-
-def test_the_migration_marks_what_is_behind_then(connect: Connect) -> None:
-    from alembic import command
-
-    from dealer.eventlog import migrate
-
-    one = connect()
-    short_game("a").log(one)
-    catch_up(one)
-    short_game("b").log(one)
-
-    def again(connection: Connection) -> None:
-        command.downgrade(migrate._config(connection), "0006")
-        command.upgrade(migrate._config(connection), "head")
-
-    on(one, again)
-    assert marked(one) == 1
-    catch_up(one)
-    assert all(version == done for version, done in projected(one))
-    on(one, migrate.check)

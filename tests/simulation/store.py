@@ -13,10 +13,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, DatabaseFull, DatabaseLocked, OutcomeUnknown
-from dealer.eventlog import event_form
 from dealer.eventlog.backends import Backend
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.event_form import Form
 from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Append, Appended, Locked, Result
 from dealer.eventlog.sqlite import batch
@@ -44,12 +42,10 @@ class SimulatedStore:
         self._database = database
         self._streams: dict[bytes, int] = {}
         self._restored = database.restored
-        self._form = Form.MIXED
 
     def open(self) -> None:
         self._pause()
         self._database.check()
-        self._form = event_form.read(self._database.connection)
 
     def append(self, requests: Sequence[Append], *, wait: bool = True) -> Sequence[Any]:
         """`Store.append`; of a server it omits the requests of a table that is locked."""
@@ -98,13 +94,11 @@ class SimulatedStore:
         def work(connection: Connection) -> Sequence[Result]:
             raw = self._database.raw
             raw.execute("SAVEPOINT batch")
-            results = batch.write_batch(connection, requests, self._streams, form=self._form)
+            results = batch.write_batch(connection, requests, self._streams)
             if results is None:
                 raw.execute("ROLLBACK TO batch")
                 self._streams.clear()
-                results = batch.write_individually(
-                    connection, requests, self._streams, name=NAME, form=self._form
-                )
+                results = batch.write_individually(connection, requests, self._streams, name=NAME)
             raw.execute("RELEASE batch")
             return results
 

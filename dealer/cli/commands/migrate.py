@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
-
-import typer
 
 from dealer.cli.options import AsJson, Database, Operator, usage_errors, whoami
 from dealer.cli.output import echo, say_json
 from dealer.config import DATABASE
 
-Shorten = Annotated[
-    bool,
-    typer.Option(
-        "--shorten",
-        help="Then rewrite the events of earlier releases in fewer bytes, while servers run. On "
-        "PostgreSQL, stop every server of a release before schema 0007 first.",
-    ),
-]
-
 
 def migrate(
     database: Database = DATABASE,
-    shorten: Shorten = False,
     operator: Operator = None,
     as_json: AsJson = False,
 ) -> None:
@@ -35,21 +22,16 @@ def migrate(
     ```
     dealer migrate --database sqlite:////var/lib/dealer/dealer.db
     dealer migrate --database postgresql://dealer@db/dealer
-    dealer migrate --shorten
     ```
     """
     before, now = asyncio.run(_migrate(database, operator or whoami()))
-    shortened = asyncio.run(_shorten(database, operator or whoami())) if shorten else None
     if as_json:
-        more = {} if shortened is None else {"shortened": shortened}
-        say_json({"from": before, "to": now} | more)
+        say_json({"from": before, "to": now})
         return
     if before == now:
         echo(f"The schema is {now}, the newest; nothing was changed.")
     else:
         echo(f"The schema was {before or 'empty'} and is now {now}.")
-    if shortened is not None:
-        echo(f"{shortened} events were shortened.")
 
 
 async def _migrate(database: str, operator: str) -> tuple[str | None, str | None]:
@@ -68,14 +50,3 @@ async def _migrate(database: str, operator: str) -> tuple[str | None, str | None
     if recorded is None:
         return now, now
     return recorded[0] or (found if found != now else None), now
-
-
-async def _shorten(database: str, operator: str) -> int:
-    from dealer.eventlog import Log
-    from dealer.eventlog.shortening import shorten
-    from dealer.service.admin import AdminService
-
-    async with await Log.open(database) as log:
-        admin = AdminService(log, who=operator)
-        await admin.note("shorten", "events")
-        return await shorten(log)

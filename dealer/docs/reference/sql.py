@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from types import ModuleType
 
-from sqlalchemy import Column, Table
+from sqlalchemy import Column, Table, create_engine
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 
@@ -15,6 +15,7 @@ from dealer.docs.markdown import table
 from dealer.eventlog import (
     admin,
     feed_tables,
+    migrate,
     openers,
     presence,
     savepoints,
@@ -44,13 +45,24 @@ def with_columns(text: str) -> str:
     comments = _comments()
     found = [
         text.rstrip() + "\n",
-        "## The view draws\n\nAll draws, with the player of the seat at that time:\n",
-        f"```text\n{models.DRAWS}\n```\n",
+        *(f"## The view {name}\n\n```text\n{sql}\n```\n" for name, sql in _views()),
     ]
     for name in sorted(schema.metadata.tables, key=lambda name: (name not in _MODEL_NAMES, name)):
         found.append(f"## The table {name}\n\n{comments.get(name, '')}\n")
         found.append(table(("column", *_DIALECTS, "NULL", "key"), _columns(name)))
     return "\n".join(found)
+
+
+def _views() -> Iterator[tuple[str, str]]:
+    """Name and definition of each view for people, on SQLite."""
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        migrate.upgrade(connection)
+        select = "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
+        found = connection.exec_driver_sql(select)
+        definitions = {row.name: row.sql for row in found}
+    engine.dispose()
+    return ((name, definitions[name]) for name in models.VIEWS)
 
 
 _MODEL_NAMES = {model.name for model in models.MODELS}

@@ -17,17 +17,16 @@ request that is `Locked` at that point is in doubt until it is decided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DatabaseError
 from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
-from dealer.eventlog.event_form import Form
 from dealer.eventlog.postgres import bulk_write
-from dealer.eventlog.postgres.bulk_write import COLUMNS, columns, stored_short
+from dealer.eventlog.postgres.bulk_write import COLUMNS, columns, to_columns
 from dealer.eventlog.rows import Append, Appended, Conflict, Known, Locked, Result, Row
-from dealer.eventlog.short_form import decode, decode_command, same, stored_texts
+from dealer.eventlog.stored_form import decode, decode_command, stored_text
 
 if TYPE_CHECKING:
     import asyncpg
@@ -41,11 +40,7 @@ _LOCK = "SELECT version FROM stream WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED"
 _HEAD = "SELECT version FROM stream WHERE id = $1"
 _CREATE = "INSERT INTO stream (id, version, projected) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING"
 _MOVE = "UPDATE stream SET version = $2 WHERE id = $1"
-_COMMAND = "SELECT version, command, digest FROM event WHERE stream = $1 AND command IN ($2, $3)"
-_KNOWN = (
-    "SELECT e.stream FROM event e JOIN unnest($1::bytea[], $2::text[]) AS c (stream, command)"
-    " ON e.stream = c.stream AND e.command = c.command"
-)
+_COMMAND = "SELECT version, command, digest FROM event WHERE stream = $1 AND command = $2"
 _EVENT = f"SELECT {', '.join(COLUMNS[1:])} FROM event WHERE stream = $1 AND version = $2"
 _ARCHIVED = "SELECT size FROM archived WHERE stream = $1"
 _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
@@ -58,7 +53,7 @@ class Batch:
     """Requests and their results; `write` may be called again on another connection.
 
     `in_doubt` are those that an earlier batch returned as `Locked` and doubtful. Without `bulk` all
-    requests are written individually. `form` is that of the database.
+    requests are written individually.
     """
 
     def __init__(
@@ -68,7 +63,6 @@ class Batch:
         name: str,
         bulk: bool = True,
         in_doubt: Collection[Append] = (),
-        form: Form = Form.SHORT,
     ) -> None:
         self._requests = requests
         self._name = name
@@ -76,8 +70,6 @@ class Batch:
         self._outcome_unknown = False
         self._in_doubt = in_doubt
         self._bulk = bulk
-        self._form = form
-        self._to_columns = tuple if form is Form.CANONICAL else stored_short
 
     @property
     def results(self) -> list[Result | Locked]:
@@ -114,14 +106,9 @@ class Batch:
 
     async def _write_together(self, raw: asyncpg.Connection[Any]) -> None:
         tables = self._consecutive_by_table()
-        if tables and self._form is not Form.SHORT:
-            # Before the heads move: whatever an expected version covers is committed.
-            for table in await _known(raw, self._requests):
-                tables.pop(table, None)
         if not tables:
             return
         requests = [self._requests[index] for indexes in tables.values() for index in indexes]
-        to_columns = self._to_columns
         rows = [(r.table, *to_columns(row)) for r in requests for row in r.rows]
         notes = [(r.table, *note) for r in requests for note in r.checkpoints]
         firsts = [self._requests[indexes[0]] for indexes in tables.values()]
@@ -214,9 +201,7 @@ class Batch:
         await raw.execute("SAVEPOINT request")
         before = heads.get(request.table)
         try:
-            result = await _write_one(
-                raw, request, heads, self._to_columns, check_written=check_written
-            )
+            result = await _write_one(raw, request, heads, check_written=check_written)
         except Exception as error:
             invalid = is_bad_value(error)
             if not (invalid or is_lock_timeout(error)):
@@ -234,7 +219,6 @@ async def _write_one(
     raw: asyncpg.Connection[Any],
     request: Append,
     heads: dict[bytes, int],
-    to_columns: Callable[[Row], Sequence[Any]],
     *,
     check_written: bool,
 ) -> Result | Locked:
@@ -243,11 +227,11 @@ async def _write_one(
         first = request.rows[0]
         if check_written:
             found = await raw.fetchrow(_EVENT, table, first.version)
-            if found is not None and same(Row._make(decode(found)), first):
+            if found is not None and Row._make(decode(found)) == first:
                 return Appended(request.end)
         # A command that was carried out is Known, whatever version this request expects.
         if first.command is not None:
-            found = await raw.fetchrow(_COMMAND, table, *stored_texts(first.command))
+            found = await raw.fetchrow(_COMMAND, table, stored_text(first.command))
             if found is not None:
                 return Known(found[0], decode_command(found[1], found[2])[1])
         broken = request.chain is not None and request.chain.broken
@@ -280,14 +264,3 @@ async def _write_one(
                 await raw.execute(_UPDATE_NOTE, table, size, merged)
                 await raw.execute(_COSIGNED, table)
     return Appended(request.end)
-
-
-async def _known(raw: asyncpg.Connection[Any], requests: Sequence[Append]) -> set[bytes]:
-    """The tables of requests whose command is in the log, in either form."""
-    pairs = [
-        (request.table, form)
-        for request in requests
-        if request.rows and request.rows[0].command is not None
-        for form in stored_texts(request.rows[0].command)
-    ]
-    return {table for (table,) in await raw.fetch(_KNOWN, *columns(pairs, 2))}

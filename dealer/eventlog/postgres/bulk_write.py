@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dealer.eventlog.rows import Row
-from dealer.eventlog.short_form import command_as_text, encode
+from dealer.eventlog.stored_form import encode, stored_text
 
 if TYPE_CHECKING:
     import asyncpg
@@ -98,13 +98,12 @@ async def _copy(
     return tables
 
 
-def stored_short(row: Row) -> Sequence[Any]:
-    """The columns of a row in the short form."""
+def to_columns(row: Row) -> Sequence[Any]:
+    """The columns of a row as they are stored."""
     stored = encode(row)
-    command = stored[_COMMAND]
-    if not isinstance(command, bytes):
+    if row.command is None:
         return stored
-    return (*stored[:_COMMAND], command_as_text(command), *stored[_COMMAND + 1 :])
+    return (*stored[:_COMMAND], stored_text(row.command), *stored[_COMMAND + 1 :])
 
 
 def columns(rows: Iterable[tuple[Any, ...]], width: int) -> list[list[Any]]:

@@ -17,9 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.pool import NullPool
 
 from dealer.errors import ConcurrentUpdate, DatabaseUnavailable, DealerError, OutcomeUnknown
-from dealer.eventlog import event_form, migrate
+from dealer.eventlog import migrate
 from dealer.eventlog.db_errors import lock_timeout_error, reason, sqlstate, translate
-from dealer.eventlog.event_form import Form
 from dealer.eventlog.postgres.batch import Batch
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.rows import Append, Locked, Result
@@ -43,9 +42,6 @@ SLICE_LOCK_MS = 50
 
 SEEN_SECONDS = 5.0
 """A table that was not tried for so long may have been unlocked and locked again in between."""
-
-FORM_SECONDS = 1.0
-"""How often a node looks whether it may write events in another form."""
 
 _FEATURE_NOT_SUPPORTED = "0A000"
 
@@ -78,8 +74,6 @@ class PostgresStore:
         self._raw: asyncpg.Connection[Any] | None = None
         self._unreachable = False
         self._bulk = True
-        self._form = Form.CANONICAL
-        self._form_due = 0.0
         # When each locked table was first and last found locked.
         self._locked_tables: dict[bytes, tuple[float, float]] = {}
         # Locked requests that an earlier attempt may have written.
@@ -136,14 +130,12 @@ class PostgresStore:
             found = await connection.run_sync(migrate.current)
             if not await connection.run_sync(migrate.is_current):
                 raise migrate.outdated(self.name, found)
-            self._form = await connection.run_sync(event_form.read)
         except DealerError:
             raise
         except Exception as error:
             raise translate(error, name=self.name) from error
 
     async def _append(self, requests: Sequence[Append]) -> list[Result | Locked]:
-        await self._read_form()
         results = await self._write(requests)
         if not self._locked_tables and Locked not in map(type, results):
             return results
@@ -157,18 +149,6 @@ class PostgresStore:
             self._fail_if_locked_too_long(*pair, now=now)
             for pair in zip(requests, results, strict=True)
         ]
-
-    async def _read_form(self) -> None:
-        """Read the form of the events again, once a second while it can change."""
-        now = asyncio.get_running_loop().time()
-        if self._form is Form.SHORT or now < self._form_due:
-            return
-        self._form_due = now + FORM_SECONDS
-        # If the connection was lost, the batch reports it.
-        with suppress(Exception):
-            _, raw = await self._connect()
-            async with asyncio.timeout(self._busy_seconds):
-                self._form = event_form.parse(await raw.fetchval(event_form.SELECT))
 
     def _fail_if_locked_too_long(
         self, request: Append, result: Result | Locked, *, now: float
@@ -193,13 +173,7 @@ class PostgresStore:
         return self._outcome_unknown("locked") if result.doubtful else lock_timeout_error(self.name)
 
     async def _write(self, requests: Sequence[Append]) -> list[Result | Locked]:
-        batch = Batch(
-            requests,
-            name=self.name,
-            bulk=self._bulk,
-            in_doubt=self._in_doubt,
-            form=self._form,
-        )
+        batch = Batch(requests, name=self.name, bulk=self._bulk, in_doubt=self._in_doubt)
         losses = retries = 0
         while True:
             try:

@@ -8,19 +8,17 @@ rolls back, and `write_individually` gives each request its own result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import BAD_VALUES, is_bad_value, translate
-from dealer.eventlog.event_form import Form
 from dealer.eventlog.queries import COLUMNS, select_in
-from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
-from dealer.eventlog.short_form import decode_command, encode_all, stored_forms
+from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result
 from dealer.eventlog.sqlite import direct
+from dealer.eventlog.stored_form import decode_command, encode_all, stored_command
 
 _FIND = "SELECT table_id, id FROM stream"
 _CREATE = "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)"
@@ -30,22 +28,17 @@ _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES (?, ?, ?) ON CONFLIC
 _STORED_NOTE = "SELECT note FROM checkpoint WHERE stream = ? AND size = ?"
 _UPDATE_NOTE = "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?"
 _COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = ?"
-_COMMAND = "SELECT version, command, digest FROM event WHERE stream = ? AND command IN (?, ?)"
+_COMMAND = "SELECT version, command, digest FROM event WHERE stream = ? AND command = ?"
 _HEAD = "SELECT version FROM stream WHERE id = ?"
 _HEAD_UNLESS_ARCHIVED = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE stream = ?)"
 
 
 def write_batch(
-    connection: Connection,
-    requests: Sequence[Append],
-    streams: dict[bytes, int],
-    *,
-    form: Form = Form.SHORT,
+    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
 ) -> list[Result] | None:
     """Write all requests; None if that failed, and then the transaction must be rolled back.
 
-    `streams` caches the row numbers of tables by id; numbers found here are added to it. `form` is
-    that of the database.
+    `streams` caches the row numbers of tables by id; numbers found here are added to it.
     """
     if any(r.chain is not None and r.chain.broken for r in requests):
         return None
@@ -58,10 +51,7 @@ def write_batch(
             # Of several appends to one table each expects the version of the one before.
             if direct.executemany(driver, _MOVE, moves) != len(moves):
                 return None
-            if form is not Form.SHORT and _any_known(connection, requests, streams):
-                return None
-            columns_of = _columns_of(form)
-            rows = [each for r in requests for each in columns_of(streams[r.table], r.rows)]
+            rows = [each for r in requests for each in encode_all(streams[r.table], r.rows)]
             direct.executemany(driver, _ADD, rows)
         for request in requests:
             if request.checkpoints:
@@ -85,14 +75,13 @@ def write_individually(
     streams: dict[bytes, int],
     *,
     name: str,
-    form: Form = Form.SHORT,
 ) -> list[Result]:
     """Write each request under a savepoint, in order; a request that fails writes nothing."""
     results: list[Result] = []
     for request in requests:
         connection.exec_driver_sql("SAVEPOINT request")
         try:
-            result = _write_one(connection, request, streams, form)
+            result = _write_one(connection, request, streams)
         except (DBAPIError, *BAD_VALUES) as error:
             if not is_bad_value(error):
                 raise
@@ -107,9 +96,7 @@ def write_individually(
     return results
 
 
-def _write_one(
-    connection: Connection, request: Append, streams: dict[bytes, int], form: Form
-) -> Result:
+def _write_one(connection: Connection, request: Append, streams: dict[bytes, int]) -> Result:
     execute = connection.exec_driver_sql
     if not _load_numbers(connection, (request,), streams):
         return Conflict(0)
@@ -128,7 +115,7 @@ def _write_one(
         if broken or version != request.expected:
             return Conflict(version)
         execute(_MOVE, (version + len(request.rows), number, version))
-        execute(_ADD, _columns_of(form)(number, request.rows))
+        execute(_ADD, encode_all(number, request.rows))
     else:
         conflict = _conflict_if_missing(connection, number, request)
         if conflict is not None:
@@ -137,28 +124,12 @@ def _write_one(
     return Appended(request.end)
 
 
-def _columns_of(form: Form) -> Callable[[int, Sequence[Row]], list[tuple[Any, ...]]]:
-    return _canonical if form is Form.CANONICAL else encode_all
-
-
-def _canonical(number: int, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
-    return [(number, *row) for row in rows]
-
-
-def _any_known(
-    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
-) -> bool:
-    """Whether a command of these requests is in the log."""
-    pairs = ((streams[request.table], request) for request in requests if request.rows)
-    return any(_find_command(connection, number, request) for number, request in pairs)
-
-
 def _find_command(connection: Connection, number: int, request: Append) -> Known | None:
-    """Where the log has the request's command, in either form."""
+    """Where the log has the request's command."""
     command = request.rows[0].command
     if command is None:
         return None
-    found = connection.exec_driver_sql(_COMMAND, (number, *stored_forms(command))).first()
+    found = connection.exec_driver_sql(_COMMAND, (number, stored_command(command))).first()
     if found is None:
         return None
     version, stored, digest = found

@@ -19,12 +19,10 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseLocked, DatabaseReplaced
-from dealer.eventlog import event_form, migrate
+from dealer.eventlog import migrate
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.event_form import Form
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.sqlite import batch, direct
-from dealer.eventlog.sqlite import upgrade as upgrading
 from dealer.eventlog.sqlite.file_identity import FileIdentity, make_private
 from dealer.eventlog.sqlite.wal import WalCheckpoints, writer_engine
 
@@ -70,7 +68,6 @@ class SqliteStore:
         self._connection: Connection | None = None
         self._waits = True
         self._streams: dict[bytes, int] = {}
-        self._form = Form.MIXED
 
     def open(self) -> None:
         """Connect, migrate and grow the WAL; raises DatabaseError."""
@@ -78,8 +75,7 @@ class SqliteStore:
             make_private(self.file)
             connection = self._connect()
             if not migrate.is_current(connection):
-                connection = self._upgrade()
-            self._form = event_form.read(connection)
+                self._transaction(connection, migrate.upgrade)
             self._grow(connection)
             # Of a new database SQLite creates the WAL with the first transaction.
             self.identity.opened()
@@ -92,13 +88,13 @@ class SqliteStore:
         connection = self._begin_append(wait=wait)
         committing = False
         try:
-            results = batch.write_batch(connection, requests, self._streams, form=self._form)
+            results = batch.write_batch(connection, requests, self._streams)
             if results is None:
                 connection.exec_driver_sql("ROLLBACK")
                 self._forget(requests)
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 results = batch.write_individually(
-                    connection, requests, self._streams, name=self.name, form=self._form
+                    connection, requests, self._streams, name=self.name
                 )
             committing, begun = True, perf_counter()
             direct.execute(direct.driver_of(connection), "COMMIT")
@@ -228,19 +224,6 @@ class SqliteStore:
                     raise
             Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
         raise locked
-
-    def _upgrade(self) -> Connection:
-        """Migrate the file; raises DatabaseLocked if an older release may be writing to it."""
-        for _ in range(_ATTEMPTS):
-            connection = self._connect()
-            if upgrading.upgrade(connection, name=self.name):
-                self._use_wal(connection)
-                return connection
-            found = migrate.current(connection)
-            # Two processes that both wait for exclusive access must both close their connections.
-            self._disconnect()
-            Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
-        raise upgrading.in_use(self.name, found)
 
     def _grow(self, connection: Connection) -> None:
         """Extend the WAL with zeros to the size at which it is checkpointed.

@@ -1,21 +1,20 @@
-"""The short form of a row: how most events are stored, in about half the bytes.
+"""The stored form of a row, in about half the bytes of its canonical texts.
 
-    column    canonical                                short
+    column    read as                                  stored as
     type      CardDrawn                                D
     public    {"from":"deck","round":1,"seat":1,…}     ["deck",1,1,51]: the values, in order
     hidden    (of a DeckSealed there is none)          its slots, 32 bytes each
     command   seat:1:2/4b0f1c0e-…, 45 characters       UUID (16 bytes) ‖ "1:2"; in PostgreSQL's text
                                                        column ~ ‖ base64 of the UUID ‖ "1:2"
-    digest    32 bytes ‖ number of events, be32        its first 16 bytes ‖ number of events, 1 byte
+    digest    16 bytes ‖ number of events, be32        16 bytes ‖ number of events, 1 byte
 
-A row is shortened only if the canonical one can be made from it again, byte for byte; everything
-else is stored as it is. Only the second half of a digest is dropped: 128 bits of an HMAC are enough
-to compare contents. A short `public` begins with `[`, a canonical one with `{`. After a UUID `/`
-precedes a scope other than of a seat. The types that SQL looks for (the beginning and end of
-tables, rounds and seats) always keep their names.
+Each row has exactly one stored form, from which it is read again byte for byte. What the form on
+the right cannot say is stored as it is on the left: a public part with other members or values, the
+types that SQL looks for (the beginning and end of tables, rounds and seats), an id without a UUID,
+a number of events above 255. A stored `public` begins with `[`, an object with `{`. After a UUID
+`/` precedes a scope other than of a seat.
 
-`dealer migrate` shortens the rows of earlier releases, and the view `events` of the database makes
-type, public part and command canonical again, for SQL.
+The view `events` of the database makes type, public part and command readable, for SQL.
 """
 
 from __future__ import annotations
@@ -68,9 +67,10 @@ _ZEROS = bytes(3)
 _REMEMBERED = 4096
 """Public parts whose short form is kept in memory, about 1 MB."""
 
-_PACKED_DIGESTS = (20, 36)
-_SHORT_DIGEST = 17
-_DIGEST = 16
+DIGEST = 16
+"""Bytes of a command's digest, an HMAC under a key of the house; digests are only compared."""
+
+_SHORT_DIGEST = DIGEST + 1
 _ID = 16
 _MARK = "~"
 _SEAT = "seat:"
@@ -102,7 +102,7 @@ _PLAIN_TYPES = _BY_TYPE.keys() - {_SEALED_TYPE}
 
 
 def encode(row: Row) -> tuple[Any, ...]:
-    """The columns to store for a row; its command is bytes if it is short.
+    """The columns to store for a row; its command is bytes if its id has a UUID.
 
     Raises ValueError for a row that would be read as a short one; its public part is no object.
     """
@@ -121,11 +121,9 @@ def encode_all(key: object, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
                 type, public, hidden = _shorten_sealed(public)
         elif type in _BY_CODE and public[:1] == "[":
             raise ValueError(f"the public part of a {type!r} is a list")
-        stored: str | bytes | None = command
-        if command is not None and digest is not None and len(digest) in _PACKED_DIGESTS:
-            short = short_command(command) if digest[-4:-1] == _ZEROS else None
-            if short is not None:
-                stored, digest = short, digest[:_DIGEST] + digest[-1:]
+        stored = command and stored_command(command)
+        if digest is not None and digest[DIGEST:-1] == _ZEROS:
+            digest = digest[:DIGEST] + digest[-1:]
         found.append((key, version, type, schema, at, public, commitment, hidden, stored, digest))
     return found
 
@@ -153,7 +151,7 @@ def _shorten_sealed(public: str) -> tuple[str, str, bytes | None]:
 
 
 def decode(stored: Any) -> tuple[Any, ...]:
-    """The members of a `Row` from the columns that were stored, in any form.
+    """The members of a `Row` from the columns that were stored.
 
     The public part of a damaged row stays as it is, which is no JSON object.
     """
@@ -167,7 +165,7 @@ def decode(stored: Any) -> tuple[Any, ...]:
 
 
 def decode_public(type: str, public: str, hidden: bytes | None) -> tuple[str, str]:
-    """Type and canonical public part from the three columns of a row, in any form."""
+    """Type and canonical public part from the three columns of a row."""
     kind = _BY_CODE.get(type)
     if kind is None or public[:1] != "[":
         return type, public
@@ -182,67 +180,47 @@ def decode_public(type: str, public: str, hidden: bytes | None) -> tuple[str, st
     return kind.type, kind.template % tuple(values)
 
 
-def stored_forms(command: str) -> tuple[str, str | bytes]:
-    """The two forms in which a command's id may be stored; equal if it has no short one."""
-    return command, short_command(command) or command
-
-
-def stored_texts(command: str) -> tuple[str, str]:
-    """`stored_forms` in PostgreSQL's text column."""
-    short = short_command(command)
-    return command, command if short is None else command_as_text(short)
-
-
-def short_command(command: str) -> bytes | None:
-    """The short form of a command's id; None if it has none."""
+def stored_command(command: str) -> str | bytes:
+    """A command's id as it is stored: bytes if it has a UUID, and else as it is."""
     scope, _, text = command.rpartition("/")
     digits = text.replace("-", "")
     if len(text) != _UUID or len(digits) != 2 * _ID or not 0 < len(scope) <= _SCOPE:
-        return None
+        return command
     if not text[8] == text[13] == text[18] == text[23] == "-" or "/" in scope:
-        return None
+        return command
     try:
         packed = bytes.fromhex(digits)
     except ValueError:
-        return None
+        return command
     if packed.hex() != digits:
-        return None
+        return command
     short = scope[len(_SEAT) :] if scope.startswith(_SEAT) else f"/{scope}"
     return packed + short.encode()
 
 
-def command_as_text(short: bytes) -> str:
-    """A short command in PostgreSQL's text column."""
-    return _MARK + b64encode(short[:_ID])[:_ID_CHARACTERS].decode() + short[_ID:].decode()
+def stored_text(command: str) -> str:
+    """A command's id as it is stored in PostgreSQL's text column."""
+    stored = stored_command(command)
+    if isinstance(stored, str):
+        return stored
+    return _MARK + b64encode(stored[:_ID])[:_ID_CHARACTERS].decode() + stored[_ID:].decode()
 
 
 def decode_command(command: str | bytes, digest: bytes | None) -> tuple[str, bytes | None]:
-    """Id and digest of a command from their columns, in any form; the digest has 16 or 32 bytes
-    before the number of events."""
+    """Id and digest of a command from their columns; a damaged id stays as it is."""
+    if digest is not None and len(digest) == _SHORT_DIGEST:
+        digest = digest[:DIGEST] + _ZEROS + digest[DIGEST:]
     if isinstance(command, str):
         encoded, scope = command[1 : 1 + _ID_CHARACTERS], command[1 + _ID_CHARACTERS :]
         if not command.startswith(_MARK) or len(encoded) < _ID_CHARACTERS:
             return command, digest
         try:
-            short = b64decode(encoded + "==", validate=True) + scope.encode()
+            stored = b64decode(encoded + "==", validate=True) + scope.encode()
         except ValueError:
             return command, digest
     else:
-        short = command
-    text = short[:_ID].hex()
+        stored = command
+    text = stored[:_ID].hex()
     uuid = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-    if digest is not None and len(digest) == _SHORT_DIGEST:
-        digest = digest[:_DIGEST] + bytes(3) + digest[_DIGEST:]
-    scope = short[_ID:].decode(errors="replace")
+    scope = stored[_ID:].decode(errors="replace")
     return f"{scope[1:] if scope[:1] == '/' else _SEAT + scope}/{uuid}", digest
-
-
-def same(one: Row, other: Row) -> bool:
-    """Whether two rows are equal, of which either may have been shortened before it was read."""
-    first, second = one.digest, other.digest
-    if first != second:
-        if first is None or second is None or len(first) == len(second):
-            return False
-        if (first[:_DIGEST], first[-4:]) != (second[:_DIGEST], second[-4:]):
-            return False
-    return one._replace(digest=None) == other._replace(digest=None)
