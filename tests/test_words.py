@@ -72,8 +72,6 @@ CONTRACT = {
     r"\"Guest\"|Guest \$?\{|\bguest:|texts\.guest": "the name of a player who gives none",
     r"\"stood\": ": "a member of the JSON of `dealer rebuild --json`",
     r"tell\.\{name\}": "ids of operations in the published AsyncAPI",
-    r"const believe( =|:) ": "an old name that verify.js still exports",
-    r"TableNews": "an old name that the JavaScript client still exports",
 }
 
 
