@@ -7,19 +7,14 @@ tables little.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TypeAlias
 
 from dealer.backoff import Backoff
-from dealer.eventlog.rows import Append, Result
-
-Pending: TypeAlias = tuple[Append, "asyncio.Future[Result] | None"]
-"""A request and the future that gets its result, if a caller waits for one."""
+from dealer.eventlog.rows import Append
 
 FIRST_DELAY = 0.002
 LONGEST_DELAY = 0.1
@@ -34,60 +29,54 @@ class _LockedTable:
     due: float = 0.0
     unlocked: bool = False
     tried: bool = False
-    queue: deque[Pending] = field(default_factory=deque)
+    queue: deque[Append] = field(default_factory=deque)
 
 
 class LockedRequests:
-    """Retry queues by table; used by the thread that holds the writer's lock, except `len`.
+    """Retry queues by table; used by the thread that holds the writer's lock, except `count`.
 
-    `len` is the number of queued requests. The truth value is whether a table may be locked: the
-    requests that `due` returned are not counted, but their tables are known until `put_back`.
+    `tables` are those that may be locked. `count` is the number of queued requests: those that
+    `due` returned are not counted, but their tables are known until `put_back`.
     """
 
     def __init__(self) -> None:
-        self._tables: dict[bytes, _LockedTable] = {}
-        self._count = 0
+        self.tables: dict[bytes, _LockedTable] = {}
+        self.count = 0
 
-    def __len__(self) -> int:
-        return self._count
-
-    def __bool__(self) -> bool:
-        return bool(self._tables)
-
-    def queue_behind(self, pending: Pending) -> bool:
+    def queue_behind(self, append: Append) -> bool:
         """Queue a request whose table has locked requests; False if its table has none."""
-        table = self._tables.get(pending[0].table)
+        table = self.tables.get(append.table)
         if table is None or not table.queue:
             return False
-        table.queue.append(pending)
-        self._count += 1
+        table.queue.append(append)
+        self.count += 1
         return True
 
-    def due(self, limit: int) -> list[Pending]:
+    def due(self, limit: int) -> list[Append]:
         """Remove and return at most `limit` requests to try now, in order; then call `put_back`.
 
         Of a table that was locked at the last attempt this is one request: the others need not be
         sent to the database each time.
         """
         now = monotonic()
-        found: list[Pending] = []
-        for table in self._tables.values():
+        found: list[Append] = []
+        for table in self.tables.values():
             if table.due > now or len(found) >= limit:
                 continue
             count = min(len(table.queue), limit - len(found)) if table.unlocked else 1
             found += [table.queue.popleft() for _ in range(count)]
             table.tried = True
-        self._count -= len(found)
+        self.count -= len(found)
         return found
 
-    def put_back(self, locked: Sequence[Pending]) -> None:
+    def put_back(self, locked: Sequence[Append]) -> None:
         """Queue the locked requests of the last batch, before those of their tables."""
         now = monotonic()
-        for pending in reversed(locked):
-            table = self._tables.setdefault(pending[0].table, _LockedTable(tried=True))
-            table.queue.appendleft(pending)
-        still_locked = {request.table for request, _ in locked}
-        for table_id, table in self._tables.items():
+        for append in reversed(locked):
+            table = self.tables.setdefault(append.table, _LockedTable(tried=True))
+            table.queue.appendleft(append)
+        still_locked = {request.table for request in locked}
+        for table_id, table in self.tables.items():
             if table.tried:
                 table.tried, table.unlocked = False, table_id not in still_locked
                 if table.unlocked:
@@ -95,17 +84,17 @@ class LockedRequests:
                     table.due = now
                 else:
                     table.due = now + table.backoff.next()
-        self._count += len(locked)
-        self._tables = {key: table for key, table in self._tables.items() if table.queue}
+        self.count += len(locked)
+        self.tables = {key: table for key, table in self.tables.items() if table.queue}
 
     def seconds_until_due(self) -> float | None:
         """Seconds until the next attempt; None if no table is locked."""
-        if not self._tables:
+        if not self.tables:
             return None
-        return max(0.0, min(table.due for table in self._tables.values()) - monotonic())
+        return max(0.0, min(table.due for table in self.tables.values()) - monotonic())
 
-    def drain(self) -> list[Pending]:
-        found = [pending for table in self._tables.values() for pending in table.queue]
-        self._tables.clear()
-        self._count = 0
+    def drain(self) -> list[Append]:
+        found = [append for table in self.tables.values() for append in table.queue]
+        self.tables.clear()
+        self.count = 0
         return found

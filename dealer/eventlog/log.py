@@ -18,13 +18,10 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.backends import backend
-from dealer.eventlog.batch_writer import Written
-from dealer.eventlog.commit_policy import MODES, CommitPolicy
-from dealer.eventlog.deliveries import Committed
 from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.store import Reader
-from dealer.eventlog.writer import Slice, Writer
+from dealer.eventlog.writer import MODES, CommitPolicy, Committed, Slice, Writer, Written
 
 T = TypeVar("T")
 
@@ -91,8 +88,8 @@ class Log(ReadOnlyLog):
     def on_commit(self, listener: Committed) -> Callable[[], None]:
         """Registers a listener for every batch; the returned function removes it again.
 
-        It is called on the loop with (request, result) in commit order, before any future of the
-        batch is resolved. Listeners are called in the order of their registration.
+        It is called on the loop with (append, result) in commit order, after each append of the
+        batch was told its result. Listeners are called in the order of their registration.
         """
         listeners = self._writer.commit_listeners
         listeners.append(listener)
@@ -134,15 +131,14 @@ class Log(ReadOnlyLog):
             await self.run_in_transaction(lambda connection: None)
 
     def submit(self, request: Append) -> None:
-        """Queue a request whose result is passed to the commit listeners only; cheaper than
-        `append`.
+        """Queue an append that is told its result by `settle`.
 
         Requests are decided in the order of these calls. If a batch fails, each result is a
         DatabaseError. Raises ValueError if the rows do not follow `expected`, Overloaded when the
         queue is full, Unavailable after `close`.
         """
         _validate(request)
-        self._writer.submit(request, None)
+        self._writer.submit(request)
 
     def append(self, request: Append) -> asyncio.Future[Result]:
         """Queue a request, like `submit`; the future is resolved once the result is durable.
@@ -152,7 +148,8 @@ class Log(ReadOnlyLog):
         """
         _validate(request)
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._writer.submit(request, future)
+        request.future = future
+        self._writer.submit(request)
         return future
 
     def put_checkpoint(self, table: bytes, size: int, note: str) -> asyncio.Future[Result]:

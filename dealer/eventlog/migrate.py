@@ -50,7 +50,7 @@ def current(connection: Connection) -> str | None:
                 raise DatabaseError(
                     "The database was made by a program from before the first version of dealer, "
                     "and no version can read its tables. Keep its games with that program: "
-                    "`dealer export` writes the bundle of each table, which stays valid permanently. "
+                    "`dealer export` writes each table's bundle, which stays valid permanently. "
                     "Then name another file or database for the log."
                 )
             return str(found)

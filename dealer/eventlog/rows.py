@@ -5,13 +5,14 @@ Bytes and numbers only: nothing here interprets an event.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from dealer.errors import DatabaseDamaged, DatabaseError
+from dealer.errors import DatabaseDamaged, DatabaseError, DealerError
 from dealer.proof import codec
 
 
@@ -77,21 +78,43 @@ class Append:
 
     `table` is 16 bytes. `checkpoints` are (size, note) and are written in the same transaction; a
     note that is already stored keeps its signatures and gets the new ones. Without rows `expected`
-    is ignored: only the notes are added, if the table has the events that they cover. `tag` is the
-    caller's own and returned unchanged. `chain` is shared by appends that build on each other.
+    is ignored: only the notes are added, if the table has the events that they cover. `chain` is
+    shared by appends that build on each other. `future` gets the result, if a caller waits for it;
+    a subclass may do more in `settle`.
     """
 
     table: bytes
     expected: int
     rows: Sequence[Row]
     checkpoints: Sequence[tuple[int, str]] = ()
-    tag: object = None
     chain: Chain | None = None
+    future: asyncio.Future[Result] | None = None
 
     @property
     def end(self) -> int:
         """The table's version after this append."""
         return self.expected + len(self.rows)
+
+    def settle(self, result: Result | DealerError) -> None:
+        """Called once, on the loop, when the append is durable or was not written."""
+        if self.future is None:
+            return
+        if isinstance(result, DealerError):
+            reject(self.future, result)
+        else:
+            resolve(self.future, result)
+
+
+def resolve(future: asyncio.Future[Any], result: object) -> None:
+    """Set the result unless the caller has cancelled the future."""
+    if not future.done():
+        future.set_result(result)
+
+
+def reject(future: asyncio.Future[Any], error: Exception) -> None:
+    """Set the exception unless the caller has cancelled the future."""
+    if not future.done():
+        future.set_exception(error)
 
 
 class Appended(NamedTuple):

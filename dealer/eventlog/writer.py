@@ -1,41 +1,92 @@
-"""Writer with group commit: a thread, and the event loop, write batches of queued requests.
+"""Writer with group commit: the queue of appends, their batches, and where they are committed.
 
-The event loop's thread queues requests. On a database server, and while COMMIT is slow, the writer
+The event loop's thread queues appends. On a database server, and while COMMIT is slow, the writer
 thread writes in one transaction what was queued during the last commit, and then schedules one
 callback on the loop. While COMMIT is quick (`CommitPolicy`), the loop itself writes what one of its
-iterations has queued, in a callback of its own. Either way the commit listeners are called with
-every request and its result in commit order, and then the futures are resolved.
+iterations has queued, in a callback of its own. Either way each append is told its result on the
+loop, in commit order, and then the commit listeners are called with the batch.
 
 Both threads use the same store, each while it holds `_store_lock`. The loop never waits: not for
 the lock, nor for another process's transaction, nor for a large batch. It leaves these to the
 thread, which also runs the idle work, one slice whenever the queue is empty, and the maintenance.
 
-A request whose table is locked by another transaction is not decided with its batch: it is tried
-again after a delay, and later requests of that table are queued behind it.
+An append whose table is locked by another transaction is not decided with its batch: it is tried
+again after a delay, and later appends of that table are queued behind it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Any, NamedTuple
+from time import perf_counter
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection
 
-from dealer.errors import DatabaseError, Overloaded, Unavailable
-from dealer.eventlog.batch_writer import BatchWriter
-from dealer.eventlog.commit_policy import CommitPolicy
-from dealer.eventlog.deliveries import Deliveries, reject, resolve
-from dealer.eventlog.rows import Append, Result
+from dealer.errors import DatabaseError, DatabaseLocked, Overloaded, Unavailable
+from dealer.eventlog.locked_requests import LockedRequests
+from dealer.eventlog.rows import Append, Locked, Result, reject, resolve
 from dealer.eventlog.store import LoopStore, Store
+from dealer.histogram import LONG_SECONDS, Histogram
 
 Slice = Callable[[Connection], bool]
+Written = Callable[[Sequence[Append], Sequence[Result]], None]
+Committed = Callable[[list[tuple[Append, Result]]], None]
 
 BATCHES_PER_SLICE = 64
 """While the queue is never empty, one slice of idle work runs after so many batches."""
+
+MODES = ("auto", "thread", "loop")
+
+QUICK = 0.001
+"""The loop commits after the mean of the durations has fallen below so many seconds."""
+
+SLOW = 0.002
+"""The writer thread commits after the mean has risen above so many seconds."""
+
+FAILED = 1.0
+"""The duration in seconds that a failed commit counts as: the thread commits for a while."""
+
+MAX_ROWS = 256
+"""Rows above which a batch goes to the writer thread however quick the disk is."""
+
+_WEIGHT = 1 / 16
+
+
+class CommitPolicy:
+    """Whether the loop commits, by the exponentially weighted mean of the last durations.
+
+    A commit on the event loop's thread saves four switches between threads, but nothing else of
+    the server runs meanwhile. `mode` is one of `MODES`: with `thread` or `loop` the durations
+    decide nothing. With `auto` the thread begins. `on_loop` may be read on any thread; `measured`
+    and `failed` are called by the thread that commits, while it holds the writer's lock.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self.on_loop = mode == "loop"
+        self.mean = SLOW
+        self._fixed = mode != "auto"
+
+    def allows(self, queue: Collection[Append]) -> bool:
+        """Whether the loop may write these appends in one batch."""
+        return (
+            self.on_loop
+            and len(queue) <= MAX_ROWS
+            and sum([len(append.rows) for append in queue]) <= MAX_ROWS
+        )
+
+    def measured(self, seconds: float) -> None:
+        """Note how long a COMMIT took, on either thread."""
+        self.mean += (seconds - self.mean) * _WEIGHT
+        if not self._fixed:
+            self.on_loop = self.mean <= (SLOW if self.on_loop else QUICK)
+
+    def failed(self) -> None:
+        self.mean = max(self.mean, FAILED)
+        self.measured(FAILED)
 
 
 class _Job(NamedTuple):
@@ -49,12 +100,13 @@ class _Job(NamedTuple):
 class Writer:
     """Owns the thread and its queues.
 
-    At most `queue` requests are pending, and at most `batch` are written in one commit. The loop
+    At most `queue` appends are pending, and at most `batch` are written in one commit. The loop
     commits if `policy` says so, and only to a `loop_store`, which is the same object as `store`.
 
-    `commit_listeners` are called on the loop with the requests of a batch and their results,
-    `written_listeners` on the thread that commits, after COMMIT, before a result is delivered.
-    `commit_seconds` has the time of each batch in the store, with its COMMIT.
+    `commit_listeners` are called on the loop with the appends of a batch and their results, after
+    each append was told its own; `written_listeners` on the thread that commits, after COMMIT,
+    before a result is delivered. `commit_seconds` has the time of each batch in the store, with its
+    COMMIT.
     """
 
     def __init__(
@@ -66,22 +118,26 @@ class Writer:
         queue: int,
         batch: int,
     ) -> None:
+        self.commit_listeners: list[Committed] = []
+        self.written_listeners: list[Written] = []
+        self.commit_seconds = Histogram(LONG_SECONDS)
         self._store = store
-        self._loop_allowed = loop_store is not None
+        self._loop_store = loop_store
         self._policy = policy
         self._max_queued = queue
+        self._max_batch = batch
         self._loop = asyncio.get_running_loop()
-        self._deliveries = Deliveries(self._loop)
-        self._batches = BatchWriter(store, loop_store, policy, self._deliveries, max_batch=batch)
-        self.commit_listeners = self._deliveries.listeners
-        self.written_listeners = self._batches.listeners
-        self.commit_seconds = self._batches.commit_seconds
+        self._queue: deque[Append] = deque()
+        self._locked = LockedRequests()
+        self._batch: list[Append] = []  # being written, or left undecided by a failure
+        self._decided: deque[tuple[list[Append], Sequence[Result]]] = deque()
         self._batches_since_job = 0
         self._jobs: deque[_Job] = deque()
         self._store_lock = Lock()
         self._wakeup = Event()
         self._flush_scheduled = False
         self._closing = False
+        self._loop_failure: Exception | None = None
         self._failure: DatabaseError | None = None
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._stopped: asyncio.Future[None] = self._loop.create_future()
@@ -89,15 +145,16 @@ class Writer:
 
     @property
     def commits_on_loop(self) -> bool:
-        return self._loop_allowed and self._policy.on_loop
+        return self._loop_store is not None and self._policy.on_loop
 
     @property
     def waiting(self) -> int:
-        return self._batches.waiting
+        """Number of queued appends, without the batch that is being written."""
+        return len(self._queue) + self._locked.count
 
     @property
     def full(self) -> bool:
-        return self.waiting >= self._max_queued
+        return len(self._queue) + self._locked.count >= self._max_queued
 
     async def start(self) -> None:
         """Start the thread and open the database; raises DatabaseError."""
@@ -108,17 +165,21 @@ class Writer:
             await self.close()
             raise
 
-    def submit(self, request: Append, future: asyncio.Future[Result] | None) -> None:
-        """Queue a request; requests are decided in the order of these calls.
+    def submit(self, append: Append) -> None:
+        """Queue an append; appends are decided in the order of these calls.
 
         Raises Overloaded when the queue is full, Unavailable after `close`, and a DatabaseError
         after the writer has failed.
         """
-        self._require_running()
-        if self.full:
+        if self._failure is not None or self._closing:
+            self._require_running()
+        if len(self._queue) + self._locked.count >= self._max_queued:
             raise Overloaded("The server has too many writes queued; try again shortly.")
-        self._batches.add((request, future))
-        self._schedule_flush()
+        self._queue.append(append)
+        # One flush per loop iteration, so that appends of the same iteration share a batch.
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
 
     def enqueue(self, work: Callable[[Connection], Any], *, durable: bool) -> asyncio.Future[Any]:
         """Queue work that runs between batches, in a transaction of its own."""
@@ -129,11 +190,13 @@ class Writer:
             self._jobs.appendleft(job)
         else:
             self._jobs.append(job)
-        self._schedule_flush()
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
         return future
 
     async def close(self) -> None:
-        """Write all queued requests, cancel the jobs and stop the thread."""
+        """Write all queued appends, cancel the jobs and stop the thread."""
         self._closing = True
         self._wakeup.set()
         if self._thread.ident is not None:
@@ -146,11 +209,7 @@ class Writer:
         if self._closing:
             raise Unavailable("The server is shutting down; try again when it has restarted.")
 
-    def _schedule_flush(self) -> None:
-        # One flush per loop iteration, so that requests of the same iteration share a batch.
-        if not self._flush_scheduled:
-            self._flush_scheduled = True
-            self._loop.call_soon(self._flush)
+    # On the loop
 
     def _flush(self) -> None:
         self._flush_scheduled = False
@@ -164,13 +223,76 @@ class Writer:
         if not self._store_lock.acquire(blocking=False):
             return False
         try:
-            done = self._batches.write_on_loop() and not self._store.maintenance_due()
+            done = self._write_on_loop() and not self._store.maintenance_due()
         finally:
             self._store_lock.release()
-        self._deliveries.deliver()
+        self._deliver()
         return done
 
-    # The following methods, up to `_call_on_loop`, run on the writer thread.
+    def _write_on_loop(self) -> bool:
+        """Write the queue in one batch; False, with nothing done, if that is the thread's task."""
+        failed = bool(self._batch)
+        small = len(self._queue) <= self._max_batch and self._policy.allows(self._queue)
+        if failed or not small:
+            return False
+        batch = self._take()
+        try:
+            if batch:
+                self._write(batch, wait=False)
+        except DatabaseLocked:
+            self._queue.extendleft(reversed(batch))
+            return False
+        except Exception as error:
+            # The thread raises it, and all appends are answered as after a failure of its own.
+            self._loop_failure, self._batch = error, batch
+            return False
+        return True
+
+    def _deliver(self) -> None:
+        """Tell the decided appends their results, in commit order; never inside of `submit`.
+
+        The callback that delivers a batch of the thread may not have been called yet when the loop
+        has committed the next one.
+        """
+        while self._decided:
+            batch, results = self._decided.popleft()
+            pairs = list(zip(batch, results, strict=True))
+            for append, result in pairs:
+                try:
+                    append.settle(result)
+                except Exception as error:
+                    self._report(error)
+            for listener in tuple(self.commit_listeners):
+                try:
+                    listener(pairs)
+                except Exception as error:
+                    self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        self._loop.call_exception_handler({"message": "commit callback failed", "exception": error})
+
+    def _on_stopped(self, error: BaseException | None) -> None:
+        if error is not None:
+            if not self._opened.done():
+                self._opened.set_exception(error)
+            self._failure = DatabaseError(
+                f"The writer thread of {self._store.name} failed ({type(error).__name__}: {error});"
+                " restart the server."
+            )
+            undecided = [*self._batch, *self._locked.drain(), *self._queue]
+            self._batch = []
+            self._queue.clear()
+            self._decided.append((undecided, [self._failure] * len(undecided)))
+            self._deliver()
+        while self._jobs:
+            future = self._jobs.popleft().future
+            if self._failure is not None:
+                reject(future, self._failure)
+            else:
+                future.cancel()
+        resolve(self._stopped, None)
+
+    # On the writer thread
 
     def _run(self) -> None:
         failure: BaseException | None = None
@@ -178,13 +300,13 @@ class Writer:
             self._store.open()
             self._call_on_loop(resolve, self._opened, None)
             while True:
-                # Read first, so that the requests that were queued before `close` are found below.
+                # Read first, so that the appends that were queued before `close` are found below.
                 closing = self._closing
                 if self._work():
                     continue
-                if closing and not self._batches.any_locked:
+                if closing and not self._locked.tables:
                     break
-                self._wakeup.wait(self._batches.seconds_until_due())
+                self._wakeup.wait(self._locked.seconds_until_due())
                 self._wakeup.clear()
         except BaseException as error:
             failure = error
@@ -194,14 +316,14 @@ class Writer:
 
     def _work(self) -> bool:
         """Write a batch, run a job, do maintenance; False if there was no batch and no job."""
-        # Read first, so that requests that were queued before a job are written before it.
+        # Read first, so that appends that were queued before a job are written before it.
         job_waits = bool(self._jobs)
         with self._store_lock:
-            written = self._batches.write()
+            written = self._write_on_thread()
             maintenance_due = self._store.maintenance_due()
         if written:
             # The lock is free again, so that the loop can commit what the callback submits.
-            self._call_on_loop(self._deliveries.deliver)
+            self._call_on_loop(self._deliver)
             self._batches_since_job += 1
         job_due = not written or self._batches_since_job >= BATCHES_PER_SLICE
         run_job = job_due and job_waits and not self._closing
@@ -212,6 +334,19 @@ class Writer:
                     self._batches_since_job = 0
                 self._store.maintain()
         return written or run_job
+
+    def _write_on_thread(self) -> bool:
+        """Write the next batch; False if the queue is empty.
+
+        After an exception nothing more may be written, since the batch is not decided.
+        """
+        if self._loop_failure is not None:
+            raise self._loop_failure
+        batch = self._batch = self._take()
+        if batch:
+            self._write(batch, wait=True)
+        self._batch = []
+        return bool(batch)
 
     def _run_job(self, job: _Job) -> None:
         if job.future.cancelled():
@@ -231,23 +366,46 @@ class Writer:
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *arguments)
 
-    # The following method runs on the event loop's thread.
+    # On the thread that commits, which holds the lock
 
-    def _on_stopped(self, error: BaseException | None) -> None:
-        if error is not None:
-            if not self._opened.done():
-                self._opened.set_exception(error)
-            self._failure = DatabaseError(
-                f"The writer thread of {self._store.name} failed ({type(error).__name__}: {error});"
-                " restart the server."
-            )
-            undecided = self._batches.drain()
-            self._deliveries.add(undecided, [self._failure] * len(undecided))
-            self._deliveries.deliver()
-        while self._jobs:
-            future = self._jobs.popleft().future
-            if self._failure is not None:
-                reject(future, self._failure)
-            else:
-                future.cancel()
-        resolve(self._stopped, None)
+    def _take(self) -> list[Append]:
+        batch = self._locked.due(self._max_batch) if self._locked.tables else []
+        with suppress(IndexError):
+            while len(batch) < self._max_batch:
+                append = self._queue.popleft()
+                if not (self._locked.tables and self._locked.queue_behind(append)):
+                    batch.append(append)
+        return batch
+
+    def _write(self, batch: list[Append], *, wait: bool) -> None:
+        results = self._append(batch, wait=wait)
+        if self._locked.tables or Locked in map(type, results):
+            pairs = list(zip(batch, results, strict=True))
+            self._locked.put_back([append for append, result in pairs if type(result) is Locked])
+            pairs = [pair for pair in pairs if type(pair[1]) is not Locked]
+            batch, results = [append for append, _ in pairs], [result for _, result in pairs]
+        if batch:
+            decided = cast("Sequence[Result]", results)
+            for listener in tuple(self.written_listeners):
+                listener(batch, decided)
+            self._decided.append((batch, decided))
+
+    def _append(self, batch: list[Append], *, wait: bool) -> Sequence[Result | Locked]:
+        """The store's results, or its error for each append; DatabaseLocked only if not `wait`."""
+        started_at = perf_counter()
+        try:
+            if self._loop_store is None:
+                return self._store.append(batch)
+            results = self._loop_store.append(batch, wait=wait)
+        except DatabaseError as error:
+            if not wait and isinstance(error, DatabaseLocked):
+                raise
+            self._policy.failed()
+            for append in batch:
+                if append.chain is not None:
+                    append.chain.broken = True
+            return [error] * len(batch)
+        finally:
+            self.commit_seconds.observe(perf_counter() - started_at)
+        self._policy.measured(self._loop_store.commit_seconds)
+        return results

@@ -20,7 +20,7 @@ from dealer.errors import (
     Unavailable,
     VersionConflict,
 )
-from dealer.eventlog import Append, Appended, Known, Log, Result
+from dealer.eventlog import Appended, Known, Log, Result
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
 from dealer.service.duplicates import DuplicateCommands
@@ -63,6 +63,7 @@ class CommandProcessor:
         self._cache = cache
         self._savepoints = savepoints
         self._notify = notify
+        self._closed = False
         self.deadlines = Deadlines(executor, self.submit)
         self.reloader = Reloader(
             log,
@@ -78,11 +79,10 @@ class CommandProcessor:
         self._rejections = RejectionConfirmer(
             log, reader, self.reloader, self._duplicates, tasks, submit=self.submit
         )
-        self._unregister = log.on_commit(self._on_commit)
 
     def close(self) -> None:
-        """Stop handling commits."""
-        self._unregister()
+        """Publish and answer nothing more."""
+        self._closed = True
 
     def submit(self, live_table: LiveTable, request: Request) -> None:
         """Decide a request now; its `done` is called once the events are on disk, or why not."""
@@ -101,7 +101,7 @@ class CommandProcessor:
                 self._duplicates.answer(live_table, request, stored)
                 return
         try:
-            append = self._executor.decide(live_table, request)
+            append = self._executor.decide(live_table, request, self._on_settled)
         except Refused as refusal:
             self._rejections.reject(live_table, request, refusal)
             return
@@ -120,7 +120,7 @@ class CommandProcessor:
             if not isinstance(error, DealerError):
                 self._report("queueing an append failed", error)
                 error = Unavailable(INTERNAL)
-            self._on_commit([(append, error)])
+            append.settle(error)
             return
         round_ = live_table.table.round
         if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
@@ -152,20 +152,18 @@ class CommandProcessor:
 
     # After a commit, on the loop
 
-    def _on_commit(self, batch: Sequence[tuple[Append, Result | DealerError]]) -> None:
-        for append, result in batch:
-            if not isinstance(append.tag, PendingAppend):
-                continue
-            pending = append.tag
-            try:
-                if isinstance(result, Appended):
-                    self._append_committed(pending)
-                else:
-                    self._append_lost(pending, result)
-            except Exception as error:
-                self._settle_after_internal_error(pending, error)
-            if pending.live_table.state is not TableState.ACTIVE:
-                self.reloader.start_if_due(pending.live_table)
+    def _on_settled(self, pending: PendingAppend, result: Result | DealerError) -> None:
+        if self._closed:
+            return
+        try:
+            if isinstance(result, Appended):
+                self._append_committed(pending)
+            else:
+                self._append_lost(pending, result)
+        except Exception as error:
+            self._settle_after_internal_error(pending, error)
+        if pending.live_table.state is not TableState.ACTIVE:
+            self.reloader.start_if_due(pending.live_table)
 
     def _settle_after_internal_error(self, pending: PendingAppend, error: Exception) -> None:
         """A bug, or a lack of memory: answer all who wait for the append, and reload the table."""
@@ -183,14 +181,13 @@ class CommandProcessor:
     def _append_committed(self, pending: PendingAppend) -> None:
         """Publish first, then answer the caller, then the others that waited for it."""
         live_table, request = pending.live_table, pending.request
-        entries = pending.encoded.entries
-        notes = pending.encoded.notes
+        entries, notes, last = pending.entries, pending.checkpoints, pending.end
         signed = notes[-1][0] if notes else 0
-        live_table.append_committed(pending.last, entries[-1].leaf, signed=signed)
+        live_table.append_committed(last, entries[-1].leaf, signed=signed)
         if live_table.subscribers and not self._cache.full:
             live_table.ring.extend(entries)
         self._notify(live_table, CommitNotice(entries, notes))
-        result = CommandResult(pending.last, pending.events)
+        result = CommandResult(last, pending.events)
         request.settle(result)
         stored = pending.stored
         if stored is not None:

@@ -7,10 +7,11 @@ hidden part encrypted, and the encoded event that the gateway makes frames of.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
 
-from dealer.eventlog import Row
+from dealer.eventlog import Append, Row
 from dealer.eventlog.encryption import NONCE_BYTES
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import CardDrawn, CardPeeked, CardsSwapped, Event, RoundOpened
@@ -31,12 +32,13 @@ class EncodedEvent(NamedTuple):
     private: str = ""
 
 
-class EncodedAppend(NamedTuple):
-    """An append: rows for the log, encoded events and checkpoints (size, note) for subscribers."""
+@dataclass(slots=True, eq=False)
+class EncodedAppend(Append):
+    """An append that `encode` fills: rows, checkpoints, and the events for subscribers."""
 
-    rows: list[Row]
-    entries: list[EncodedEvent]
-    notes: list[tuple[int, str]]
+    rows: list[Row] = field(default_factory=list)
+    checkpoints: list[tuple[int, str]] = field(default_factory=list)
+    entries: list[EncodedEvent] = field(default_factory=list)
 
 
 def encode(
@@ -56,7 +58,7 @@ def encode(
     `tree` gets their leaves; `nonces` has 12 random bytes for each event; `sign(size=…, root=…)`
     returns the note of a checkpoint.
     """
-    rows, entries, notes = into
+    rows, entries = into.rows, into.entries
     table_id = table.hex()
     swaps: list[CardsSwapped] = []
     for event in events:
@@ -84,7 +86,7 @@ def encode(
         rows.append(Row(number, kind, codec.SCHEMAS[kind], at, public, commitment, hidden))
         entries.append(encoded_event(number, leaf, kind, event, secret))
         if event.CHECKPOINT:
-            notes.append((number, sign(size=number, root=tree.root())))
+            into.checkpoints.append((number, sign(size=number, root=tree.root())))
 
 
 def encode_draw(

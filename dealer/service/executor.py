@@ -7,12 +7,12 @@ random bytes of rounds, the origins of new tables, and the signers.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from dealer.errors import Refused, VersionConflict
-from dealer.eventlog import Append
+from dealer.errors import DealerError, Refused, VersionConflict
+from dealer.eventlog import Result
 from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
 from dealer.game.commands import FinishShuffle, OpenRound
 from dealer.game.decide import NoRoundSecrets, decide
@@ -40,22 +40,30 @@ NONCES = 256
 """Random nonces of single draws that are requested from the system at a time."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class PendingAppend:
-    """An append in flight: its table, request, events, encoding, and the draw that it settles."""
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
+class PendingAppend(EncodedAppend):
+    """An append in flight: its table, request, events, and the draw that it settles.
+
+    `settled` is told the result by the log's writer.
+    """
 
     live_table: LiveTable
     request: Request
-    events: list[Event]
-    encoded: EncodedAppend
+    settled: Settled
+    events: list[Event] = field(default_factory=list)
     stored: StoredCommand | None = None
     pending_draw: PendingDraw | None = None
     draw_result: list[Event] | Refused = field(init=False)  # set with `pending_draw`
-    last: int = 0
+
+    def settle(self, result: Result | DealerError) -> None:
+        self.settled(self, result)
 
     def draw_outcome(self) -> Outcome:
         result = self.draw_result
-        return result if isinstance(result, Refused) else CommandResult(self.last, result)
+        return result if isinstance(result, Refused) else CommandResult(self.end, result)
+
+
+Settled = Callable[[PendingAppend, Result | DealerError], None]
 
 
 class CommandExecutor:
@@ -92,10 +100,12 @@ class CommandExecutor:
         """The origin of a new table in its checkpoints."""
         return f"{self._house}/t/{table.hex()}"
 
-    def decide(self, live_table: LiveTable, request: Request) -> Append | None:
+    def decide(
+        self, live_table: LiveTable, request: Request, settled: Settled
+    ) -> PendingAppend | None:
         """The append of the command's events, already evolved; None if there are none.
 
-        Raises Refused, and then nothing has changed.
+        `settled` will be told its result. Raises Refused, and then nothing has changed.
         """
         table = live_table.table
         if request.expect is not None and table.version > request.expect:
@@ -109,10 +119,17 @@ class CommandExecutor:
         events = decide(request.command, table, secret)
         if not events:
             return None
-        expected = table.version
+        pending = PendingAppend(
+            live_table.id,
+            table.version,
+            chain=live_table.chain,
+            live_table=live_table,
+            request=request,
+            settled=settled,
+        )
         if len(events) == 1 and type(events[0]) is CardDrawn and isinstance(secret, RoundSecret):
-            return self._append_draw(live_table, request, events[0], secret)
-        pending = PendingAppend(live_table, request, [], EncodedAppend([], [], []))
+            self._record_draw(pending, events[0], secret)
+            return pending
         live_table.secret = secret
         if request.then is not None and isinstance(events[0], ShuffleStarted):
             answers = [] if request.drawn is None else [request.drawn]
@@ -121,15 +138,15 @@ class CommandExecutor:
         round_ = table.round
         if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
             self._finish(pending, round_)
-        return self._append(pending, expected)
+        self._identify(pending)
+        return pending
 
-    def _append_draw(
-        self, live_table: LiveTable, request: Request, event: CardDrawn, secret: RoundSecret
-    ) -> Append:
-        """`_record` and `_append` for one drawn card alone, in a straight line.
+    def _record_draw(self, pending: PendingAppend, event: CardDrawn, secret: RoundSecret) -> None:
+        """`_record` and `_identify` for one drawn card alone, in a straight line.
 
         Its event needs no checkpoint, finishes no shuffle and leaves the round's secret as it is.
         """
+        live_table, request = pending.live_table, pending.request
         table, name = live_table.table, request.name
         expected, at = table.version, table.next_at(self.now())
         stored = None if name is None else StoredCommand(request.digest, expected + 1, 1)
@@ -145,13 +162,12 @@ class CommandExecutor:
             digest=None if stored is None else stored.packed(),
         )
         evolve(table, event, at)
-        rows = [row]
-        pending = PendingAppend(live_table, request, [event], EncodedAppend(rows, [entry], []))
-        pending.last = expected + 1
+        pending.rows.append(row)
+        pending.entries.append(entry)
+        pending.events.append(event)
         if name is not None and stored is not None:
             live_table.stored_commands.start(name, stored)
             pending.stored = stored
-        return Append(live_table.id, expected, rows, tag=pending, chain=live_table.chain)
 
     def _nonce(self) -> bytes:
         """A random nonce; many are requested at a time, because each request is a system call."""
@@ -194,7 +210,7 @@ class CommandExecutor:
             secret=live_table.secret,
             nonces=nonces,
             sign=partial(self._signer(table.key).sign, origin=origin),
-            into=pending.encoded,
+            into=pending,
         )
         for event in events:
             evolve(table, event, at)
@@ -205,16 +221,14 @@ class CommandExecutor:
             case RoundClosed() | TableClosed():
                 live_table.secret = NoRoundSecrets()
 
-    def _append(self, pending: PendingAppend, expected: int) -> Append:
-        live_table, request = pending.live_table, pending.request
-        rows, _, notes = pending.encoded
-        pending.last = expected + len(rows)
+    def _identify(self, pending: PendingAppend) -> None:
+        """Store the command's id with its first event, so that it is executed once."""
+        live_table, request, rows = pending.live_table, pending.request, pending.rows
         if request.name is not None:
-            stored = StoredCommand(request.digest, expected + 1, len(rows))
+            stored = StoredCommand(request.digest, pending.expected + 1, len(rows))
             rows[0] = rows[0]._replace(command=request.name, digest=stored.packed())
             live_table.stored_commands.start(request.name, stored)
             pending.stored = stored
-        return Append(live_table.id, expected, rows, notes, tag=pending, chain=live_table.chain)
 
     def _draw_secret(self, live_table: LiveTable, cards: int) -> RoundSecret:
         secret = secrets.token_bytes(secret_length(cards))

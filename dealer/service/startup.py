@@ -153,8 +153,8 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
         for request, result in zip(requests, results, strict=True):
             if not isinstance(result, Appended) or not request.rows:
                 continue
-            if isinstance(request.tag, PendingAppend):
-                pairs = zip(request.rows, request.tag.events, strict=True)
+            if isinstance(request, PendingAppend):
+                pairs = zip(request.rows, request.events, strict=True)
                 scheduler.recent.put(
                     request.table, [RecentEvent(row.version, row.at, event) for row, event in pairs]
                 )

@@ -76,20 +76,18 @@ PLAYING = {
     "before COMMIT": Point(APPEND, "before COMMIT", 5),
     "after COMMIT": Point(APPEND, "after COMMIT", 5),
     "the loop's thread commits": Point(
-        "dealer.eventlog.batch_writer:BatchWriter.write_on_loop", "begin", 5, commit="loop"
+        "dealer.eventlog.writer:Writer._write_on_loop", "begin", 5, commit="loop"
     ),
     "the loop's thread committed": Point(
-        "dealer.eventlog.batch_writer:BatchWriter.write_on_loop", "end", 5, commit="loop"
+        "dealer.eventlog.writer:Writer._write_on_loop", "end", 5, commit="loop"
     ),
     "the writer thread commits": Point(
-        "dealer.eventlog.batch_writer:BatchWriter.write", "begin", 5, commit="thread"
+        "dealer.eventlog.writer:Writer._write_on_thread", "begin", 5, commit="thread"
     ),
     "the writer thread committed": Point(
-        "dealer.eventlog.batch_writer:BatchWriter.write", "end", 5, commit="thread"
+        "dealer.eventlog.writer:Writer._write_on_thread", "end", 5, commit="thread"
     ),
-    "before results are delivered": Point(
-        "dealer.eventlog.deliveries:Deliveries.deliver", "begin", 5
-    ),
+    "before results are delivered": Point("dealer.eventlog.writer:Writer._deliver", "begin", 5),
     "before the commit is in the mark": Point(
         "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "begin", 5
     ),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog import Log
-from dealer.eventlog.commit_policy import MAX_ROWS, QUICK, SLOW, CommitPolicy
-from dealer.eventlog.deliveries import Deliveries
-from dealer.eventlog.rows import Append, Appended
-from tests.eventlog.requests import A, B, append
+from dealer.eventlog.rows import Append
+from dealer.eventlog.writer import MAX_ROWS, QUICK, SLOW, CommitPolicy
+from tests.eventlog.requests import A, append
 
 HARDLY_QUICK = QUICK * 0.9
 BETWEEN = (QUICK + SLOW) / 2
@@ -81,8 +78,8 @@ def test_a_fixed_thread_stays(mode: str) -> None:
 
 
 def test_the_loop_writes_small_batches_only() -> None:
-    def rows(count: int) -> tuple[Append, None]:
-        return append(A, 0, *["{}"] * count), None
+    def rows(count: int) -> Append:
+        return append(A, 0, *["{}"] * count)
 
     policy = CommitPolicy("loop")
     assert policy.allows([])
@@ -96,17 +93,3 @@ def test_the_loop_writes_small_batches_only() -> None:
 async def test_another_mode_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="auto, thread or loop"):
         await Log.open("sqlite:///never.db", commit="both")
-
-
-async def test_a_delivery_includes_all_batches_committed_before() -> None:
-    """The loop delivers its own batch after one of the thread whose callback was not called yet."""
-    order: list[object] = []
-    deliveries = Deliveries(asyncio.get_running_loop())
-    deliveries.listeners.append(order.extend)
-    first, second = append(A, 0), append(B, 0)
-    await asyncio.to_thread(deliveries.add, [(first, None)], [Appended(1)])
-    deliveries.add([(second, None)], [Appended(1)])
-    deliveries.deliver()
-    assert order == [(first, Appended(1)), (second, Appended(1))]
-    deliveries.deliver()
-    assert len(order) == 2

@@ -115,21 +115,24 @@ async def test_requests_for_a_locked_table_keep_their_order(database: TemporaryP
     async with await database.open(busy_seconds=PATIENT) as log:
         await in_time(log.append(append(A, 0)), log.append(append(B, 0)))
         order: list[object] = []
-        log.on_commit(lambda done: order.extend(request.tag for request, _ in done))
+        number: dict[Append, int] = {}
+        log.on_commit(lambda done: order.extend(number.get(request) for request, _ in done))
         chain = Chain()
         async with locked(database, A) as holder:
             waiting = []
             for nth, (expected, words) in enumerate(((1, "b"), (2, "c"), (3, "d"))):
                 link = append(A, expected, words, command=words)
-                link.chain, link.tag = chain, nth
+                link.chain, number[link] = chain, nth
                 waiting.append(log.append(link))
                 await in_time(log.append(append(B, 1 + nth)))
             again = append(A, 4, "c", command="c")
-            again.tag = 3
+            number[again] = 3
             waiting.append(log.append(again))
-            waiting.append(log.append(Append(A, 0, (), ((4, "text\n\nline\n"),), tag=4)))
+            noted = Append(A, 0, (), ((4, "text\n\nline\n"),))
+            number[noted] = 4
+            waiting.append(log.append(noted))
             late = append(A, 9)
-            late.tag = 5
+            number[late] = 5
             waiting.append(log.append(late))
             await in_time(log.append(append(B, 4)))
             assert not any(each.done() for each in waiting)
@@ -284,12 +287,12 @@ async def test_a_job_of_the_writer_fails_at_a_lock_and_works_after_it(
 def test_one_request_is_retried_for_a_table_that_stays_locked() -> None:
     locked_requests = LockedRequests()
     assert locked_requests.seconds_until_due() is None
-    assert (locked_requests.due(9), bool(locked_requests)) == ([], False)
-    of_a = [(append(A, nth), None) for nth in range(5)]
+    assert (locked_requests.due(9), locked_requests.tables) == ([], {})
+    of_a = [append(A, nth) for nth in range(5)]
     locked_requests.put_back(of_a[:2])
     assert [locked_requests.queue_behind(each) for each in of_a[2:]] == [True] * 3
-    assert not locked_requests.queue_behind((append(B, 0), None))
-    assert len(locked_requests) == 5
+    assert not locked_requests.queue_behind(append(B, 0))
+    assert locked_requests.count == 5
     pauses = []
     for _ in range(9):
         pause = locked_requests.seconds_until_due()
@@ -306,4 +309,4 @@ def test_one_request_is_retried_for_a_table_that_stays_locked() -> None:
     assert locked_requests.due(3) == of_a[1:4], "the table is free, so its queue is due at once"
     locked_requests.put_back([])
     assert locked_requests.drain() == of_a[4:]
-    assert (len(locked_requests), bool(locked_requests)) == (0, False)
+    assert (locked_requests.count, locked_requests.tables) == (0, {})

@@ -200,7 +200,7 @@ async def test_a_long_reader_sees_one_state_while_the_log_grows(
         reader.close()
         for number in range(60, 120):
             await log.append(append(A, number, "x" * 4000))
-        assert database.wal_size() < 1.5 * grown, "the WAL was not restarted after the reader"
+        assert database.wal_size() < 1.8 * grown, "the WAL was not restarted after the reader"
         assert [each.version for each in await log.read(A)] == list(range(1, 121))
 
 

@@ -47,7 +47,7 @@ MORE = 20
 MORE_ROWS = {
     "FROM stream WHERE behind": MARKED + MORE,
     "stream.behind AND": MARKED + MORE,
-    "s.last > coalesce(h.last, 0)": 5 * (MARKED + MORE),  # once in half a minute
+    "s.last > coalesce(h.last, 0)": 6 * (MARKED + MORE),  # one of each SQL table, each half minute
     "UPDATE moves SET card": 100,  # the moves of a round
 }
 """Parts of statements: how many more rows these may read."""

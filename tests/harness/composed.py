@@ -52,7 +52,7 @@ class Node:
     def __init__(self, environment: Mapping[str, str], output: Path) -> None:
         self.port, self.ops_port = unused_port(), unused_port()
         self.output = output
-        self._environment = dict(environment) | {
+        self.environment = dict(environment) | {
             "DEALER_PORT": str(self.port),
             "DEALER_OPS_PORT": str(self.ops_port),
         }
@@ -62,7 +62,7 @@ class Node:
         with self.output.open("ab") as output:
             return await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "dealer.cli", *arguments,
-                cwd=ROOT, env=self._environment, stdout=output, stderr=output,
+                cwd=ROOT, env=self.environment, stdout=output, stderr=output,
             )  # fmt: skip
 
     async def open(self) -> None:

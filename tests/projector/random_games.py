@@ -79,7 +79,7 @@ class Game:
     def do(self, command: Command) -> list[Event]:
         events = decide(command, self.table, self.round_secrets)
         self.now += 7
-        written = EncodedAppend([], [], [])
+        written = EncodedAppend(self.id, self.table.version)
         encode(
             events,
             table=self.id,

@@ -51,7 +51,7 @@ def test_both_encodings_are_equal(
     general, own = Tree(), Tree()
     general.extend(leaves)
     own.extend(leaves)
-    found = EncodedAppend([], [], [])
+    found = EncodedAppend(TABLE, version)
     encode(
         [event],
         table=TABLE,
@@ -77,7 +77,7 @@ def test_both_encodings_are_equal(
     (expected,) = found.rows
     assert row == expected._replace(command="seat:1:2/a", digest=b"d" * 36)
     assert [entry] == found.entries
-    assert found.notes == []
+    assert found.checkpoints == []
     assert (own.size, own.root()) == (general.size, general.root())
 
 

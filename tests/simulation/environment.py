@@ -23,7 +23,6 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import dealer.backoff
-import dealer.eventlog.batch_writer
 import dealer.eventlog.encryption
 import dealer.eventlog.locked_requests
 import dealer.eventlog.log
@@ -166,7 +165,7 @@ def replaced(
         (dealer.eventlog.writer, "Thread", threads.Thread),
         (dealer.eventlog.writer, "Event", threads.Event),
         (dealer.eventlog.writer, "Lock", threads.Lock),
-        (dealer.eventlog.batch_writer, "perf_counter", loop.time),
+        (dealer.eventlog.writer, "perf_counter", loop.time),
         (dealer.eventlog.locked_requests, "monotonic", loop.time),
         (dealer.projector.scheduler, "monotonic", loop.time),
         (dealer.projector.scheduler, "perf_counter", loop.time),

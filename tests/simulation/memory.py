@@ -25,7 +25,7 @@ EMPTY = (
     "Absences._since",
     "BackgroundTasks._tasks",
     "BatchWriter._batch",
-    "BatchWriter._queue",
+    "Writer._queue",
     "Broadcaster._tasks",
     "Checkpoints._gatherings",
     "Dispatcher._queued",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dealer.eventlog.batch_writer import BatchWriter
-from dealer.eventlog.deliveries import Deliveries
 from dealer.eventlog.log import Log
-from dealer.eventlog.rows import Appended, Conflict
+from dealer.eventlog.rows import Append, Appended, Conflict
+from dealer.eventlog.writer import Writer
 from dealer.feed import reader as feed_reader
 from dealer.feed.positions import Place
 from dealer.projector import runner
@@ -22,10 +21,9 @@ from tests.simulation.faults import Replacement, fault, fault_of
 def reply_before_commit(submit: Any, self: Log, request: Any) -> None:
     """The caller is answered when its append is queued."""
     submit(self, request)
-    if isinstance(request.tag, PendingAppend):
-        pending = request.tag
-        pending.request.done(CommandResult(pending.last, pending.events))
-        pending.request.done = lambda outcome: None
+    if isinstance(request, PendingAppend):
+        request.request.done(CommandResult(request.end, request.events))
+        request.request.done = lambda outcome: None
 
 
 @fault_of(Log, "submit")
@@ -35,32 +33,24 @@ def chain_goes_on_after_a_lost_append(submit: Any, self: Log, request: Any) -> N
     submit(self, request)
 
 
-@fault_of(Deliveries, "add")
-def conflict_taken_for_success(add: Any, self: Deliveries, batch: Any, results: Any) -> None:
+@fault_of(Writer, "_append")
+def conflict_taken_for_success(append: Any, self: Writer, batch: list[Append], **how: Any) -> Any:
     """A conflict is delivered as if the append had been written."""
-    requests = [request for request, _ in batch]
-    add(
-        self,
-        batch,
-        [
-            Appended(request.end) if isinstance(result, Conflict) else result
-            for request, result in zip(requests, results, strict=True)
-        ],
-    )
+    return [
+        Appended(request.end) if isinstance(result, Conflict) else result
+        for request, result in zip(batch, append(self, batch, **how), strict=True)
+    ]
 
 
-@fault_of(CommandExecutor, "_append")
-def command_id_not_stored(
-    append: Any, self: CommandExecutor, pending: PendingAppend, expected: int
-) -> Any:
+@fault_of(CommandExecutor, "_identify")
+def command_id_not_stored(identify: Any, self: CommandExecutor, pending: PendingAppend) -> None:
     """The id of a command is remembered, but not written with its events."""
-    request = append(self, pending, expected)
-    request.rows[0] = request.rows[0]._replace(command=None, digest=None)
-    return request
+    identify(self, pending)
+    pending.rows[0] = pending.rows[0]._replace(command=None, digest=None)
 
 
-@fault_of(BatchWriter, "_take")
-def batch_written_in_another_order(take: Any, self: BatchWriter) -> Any:
+@fault_of(Writer, "_take")
+def batch_written_in_another_order(take: Any, self: Writer) -> Any:
     """The requests of a batch are taken from the wrong end of the queue."""
     return take(self)[::-1]
 
