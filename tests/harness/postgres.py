@@ -123,10 +123,12 @@ class OwnServer(Postgres):
         self._process = subprocess.Popen(program, stdout=log, stderr=log, **self.user_of_process())
         log.close()
         until = time.monotonic() + 60
+        standby = (self.folder / "data" / "standby.signal").exists()
         while True:
             try:
-                self.ask("postgres", "SELECT 1")
-                return
+                # It accepts connections before the end of a recovery, and is read-only until then.
+                if self.ask("postgres", "SELECT pg_is_in_recovery()") == [(standby,)]:
+                    return
             except Exception:
                 if self._process.poll() is not None or time.monotonic() > until:
                     raise
