@@ -89,7 +89,7 @@ class Log(ReadOnlyLog):
         """Registers a listener for every batch; the returned function removes it again.
 
         It is called on the loop with (append, result) in commit order, after each append of the
-        batch was told its result. Listeners are called in the order of their registration.
+        batch has its result. Listeners are called in the order of their registration.
         """
         listeners = self._writer.commit_listeners
         listeners.append(listener)
@@ -131,7 +131,7 @@ class Log(ReadOnlyLog):
             await self.run_in_transaction(lambda connection: None)
 
     def submit(self, request: Append) -> None:
-        """Queue an append that is told its result by `settle`.
+        """Queue an append whose `settle` gets its result.
 
         Requests are decided in the order of these calls. If a batch fails, each result is a
         DatabaseError. Raises ValueError if the rows do not follow `expected`, Overloaded when the

@@ -3,7 +3,7 @@
 The event loop's thread queues appends. On a database server, and while COMMIT is slow, the writer
 thread writes in one transaction what was queued during the last commit, and then schedules one
 callback on the loop. While COMMIT is quick (`CommitPolicy`), the loop itself writes what one of its
-iterations has queued, in a callback of its own. Either way each append is told its result on the
+iterations has queued, in a callback of its own. Either way each append gets its result on the
 loop, in commit order, and then the commit listeners are called with the batch.
 
 Both threads use the same store, each while it holds `_store_lock`. The loop never waits: not for
@@ -104,7 +104,7 @@ class Writer:
     commits if `policy` says so, and only to a `loop_store`, which is the same object as `store`.
 
     `commit_listeners` are called on the loop with the appends of a batch and their results, after
-    each append was told its own; `written_listeners` on the thread that commits, after COMMIT,
+    each append has its own; `written_listeners` on the thread that commits, after COMMIT,
     before a result is delivered. `commit_seconds` has the time of each batch in the store, with its
     COMMIT.
     """
@@ -249,7 +249,7 @@ class Writer:
         return True
 
     def _deliver(self) -> None:
-        """Tell the decided appends their results, in commit order; never inside of `submit`.
+        """Give the decided appends their results, in commit order; never inside of `submit`.
 
         The callback that delivers a batch of the thread may not have been called yet when the loop
         has committed the next one.

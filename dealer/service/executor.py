@@ -44,7 +44,7 @@ NONCES = 256
 class PendingAppend(EncodedAppend):
     """An append in flight: its table, request, events, and the draw that it settles.
 
-    `settled` is told the result by the log's writer.
+    `settled` gets the result from the log's writer.
     """
 
     live_table: LiveTable
@@ -105,7 +105,7 @@ class CommandExecutor:
     ) -> PendingAppend | None:
         """The append of the command's events, already evolved; None if there are none.
 
-        `settled` will be told its result. Raises Refused, and then nothing has changed.
+        `settled` gets its result. Raises Refused, and then nothing has changed.
         """
         table = live_table.table
         if request.expect is not None and table.version > request.expect:

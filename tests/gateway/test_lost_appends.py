@@ -35,8 +35,8 @@ def lost_appends(service, monkeypatch) -> Iterator[list[Any]]:
     """The same; after the block they are reported as failed."""
     with held_appends(service, monkeypatch) as queued:
         yield queued
-    for listener in service.log._writer.commit_listeners:
-        listener([(append, DatabaseError("the disk failed")) for append in queued])
+    for append in queued:
+        append.settle(DatabaseError("the disk failed"))
 
 
 async def up_to_date(live_table: Any) -> None:

@@ -18,6 +18,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.service import IdempotencyKey, deadlines, head_poller
+from dealer.service.live_table import TableState
 from tests.harness.postgres import query
 from tests.service.conftest import OpenNodes
 from tests.service.tables import (
@@ -51,7 +52,7 @@ async def test_a_table_that_cannot_be_read_does_not_delay_others(
     loaded = two.live_table(bad.table_id)
     assert loaded is not None
     async with asyncio.timeout(20):
-        while not loaded.reloading:  # noqa: ASYNC110  until it was tried
+        while loaded.state is TableState.ACTIVE:  # noqa: ASYNC110  until it was tried
             await asyncio.sleep(0.01)
     done = await one.execute(good, TakeSeat("Eve"))
     await listener.until_version(done.version)
