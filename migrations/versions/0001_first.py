@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from alembic import op
+from alembic.util import CommandError
 
 revision = "0001"
 down_revision = None
@@ -64,7 +65,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("This is the first schema: restore a backup, or name another file.")
+    raise CommandError("This is the first schema: restore a backup, or name another database.")
 
 
 CONTENT = {
@@ -416,6 +417,11 @@ FROM moves m JOIN tables t ON t.stream = m.stream
 WHERE m.event = 'CardDrawn'"""
 
 
+# The hand that a move changes: `-` where the card was, `+` where it lies now.
+HAND = "(CASE c.change WHEN '-' THEN m.source ELSE m.target END)"
+SEAT = f"CAST(substr({HAND}, 6) AS INTEGER)"
+
+
 def readable(*, time: str, id_: str, seat: str) -> tuple[str, str, str]:
     """The views for people: no bytes, no codes, times as text in UTC, `table_id` in each.
 
@@ -428,13 +434,6 @@ def readable(*, time: str, id_: str, seat: str) -> tuple[str, str, str]:
             f"(SELECT x.player FROM seats x WHERE x.stream = {row}.stream AND x.seat = {seat}"
             f" AND x.since <= {row}.version ORDER BY x.since DESC LIMIT 1)"
         )
-
-    def changes(sign: str, end: str) -> str:
-        number = f"CAST(substr(m.{end}, 6) AS INTEGER)"
-        return f"""\
-SELECT t.table_id, m.version, {time.format("m.at")} AS time, {player("m", number)} AS player,
-       {number} AS seat, '{sign}' AS change, m.card, m.source AS "from", m.target AS "to"
-FROM moves m JOIN tables t ON t.stream = m.stream WHERE m.{end} LIKE 'hand:%'"""
 
     return (
         f"""\
@@ -453,10 +452,13 @@ SELECT t.table_id, w.round, w.k AS shuffle, w.step, w.i AS place, w.j AS other_p
        w.card_i AS card, w.card_j AS other_card, {time.format("e.at")} AS time
 FROM swaps w JOIN tables t ON t.stream = w.stream
 LEFT JOIN event e ON e.stream = w.stream AND e.version = w.version""",
-        "CREATE VIEW hand_changes AS\n"
-        + changes("-", "source")
-        + "\nUNION ALL\n"
-        + changes("+", "target"),
+        # CROSS JOIN, so that SQLite reads the moves in their order.
+        f"""\
+CREATE VIEW hand_changes AS
+SELECT t.table_id, m.version, {time.format("m.at")} AS time, {player("m", SEAT)} AS player,
+       {SEAT} AS seat, c.change, m.card, m.source AS "from", m.target AS "to"
+FROM moves m CROSS JOIN (SELECT '-' AS change UNION ALL SELECT '+') c
+JOIN tables t ON t.stream = m.stream WHERE {HAND} LIKE 'hand:%'""",
     )
 
 
