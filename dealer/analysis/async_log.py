@@ -14,7 +14,7 @@ from dealer.analysis.records import LoggedEvent, LoggedRound, LoggedShuffle, Log
 from dealer.analysis.round_secrets import RoundSecrets, house_keys
 from dealer.analysis.shuffles import shuffles_of
 from dealer.errors import BadRequest, DatabaseReadOnly, UnknownTable
-from dealer.eventlog import HouseKeys, ReadOnlyLog, Row
+from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
 from dealer.eventlog.readonly import open_readonly
 from dealer.game.decide import NoRoundSecrets
 from dealer.history.replay import Game
@@ -202,7 +202,7 @@ class AsyncLog:
         return found
 
 
-async def _logged(table: str, row: Row, secrets: RoundSecrets) -> LoggedEvent:
+async def _logged(table: str, row: EventRecord, secrets: RoundSecrets) -> LoggedEvent:
     round_ = row.members().get("round", 0)
     secret: AnySecret = NoRoundSecrets()
     if row.type == "RoundOpened":

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dealer.errors import DatabaseDamaged, HouseKeyError
-from dealer.eventlog import HouseKeys, ReadOnlyLog, Row
+from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
 from dealer.eventlog.key_file import key_checks, read_keys
 from dealer.game.decide import NoRoundSecrets
 from dealer.service.past_states import AnySecret
@@ -61,7 +61,7 @@ class RoundSecrets:
             )
         return self._known.get(number, NoRoundSecrets())
 
-    async def opened(self, row: Row) -> AnySecret:
+    async def opened(self, row: EventRecord) -> AnySecret:
         """The secret of the round that this RoundOpened began."""
         number = row.members()["round"]
         if number not in self._published and self._keys:

@@ -12,9 +12,9 @@ from dealer.eventlog.rows import (
     Appended,
     Chain,
     Conflict,
+    EventRecord,
     Known,
     Result,
-    Row,
 )
 
 __all__ = [
@@ -22,13 +22,13 @@ __all__ = [
     "Appended",
     "Chain",
     "Conflict",
+    "EventRecord",
     "HouseKeys",
     "Known",
     "Log",
     "ReadOnlyLog",
     "Result",
     "RoundCipher",
-    "Row",
     "key_file",
     "load_house_keys",
 ]

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.key_file import sync_folder
-from dealer.eventlog.rows import Append, Appended, Result, Row, leaf_of
+from dealer.eventlog.rows import Append, Appended, EventRecord, Result, leaf_of
 from dealer.proof.tree import leaf_hash
 
 LINE_BYTES = 256
@@ -62,7 +62,7 @@ class MarkRecord(NamedTuple):
     leaf: bytes
 
 
-def leaf_digest(table: bytes, row: Row) -> bytes:
+def leaf_digest(table: bytes, row: EventRecord) -> bytes:
     """The leaf hash of an event, 32 bytes."""
     return leaf_hash(leaf_of(table, row).encode())
 

@@ -197,5 +197,5 @@ def _validate(request: Append) -> None:
     version = request.expected
     for row in request.rows:
         version += 1
-        if row[0] != version:
-            raise ValueError(f"a row has version {row[0]}, expected {version}")
+        if row.version != version:
+            raise ValueError(f"a row has version {row.version}, expected {version}")

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dealer.eventlog import stored_form
-from dealer.eventlog.rows import Row
+from dealer.eventlog.rows import ROW_COLUMNS
 from dealer.eventlog.store import Dialect
 
-COLUMNS = ", ".join(Row._fields)
+COLUMNS = ", ".join(ROW_COLUMNS)
 
 TABLE_ID = {"sqlite": "table_id", "postgresql": "id"}
 """The column of `stream` with the table's id and an index on it."""

@@ -12,7 +12,7 @@ from dealer.errors import DatabaseDamaged, Unavailable
 from dealer.eventlog import stored_form
 from dealer.eventlog.queries import Queries
 from dealer.eventlog.read_pool import PoolUse
-from dealer.eventlog.rows import Row
+from dealer.eventlog.rows import EventRecord
 from dealer.eventlog.store import Notifier, OnNotification, Reader
 
 SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
@@ -113,16 +113,16 @@ class ReadOnlyLog:
 
     async def read(
         self, table: bytes, *, after: int = 0, upto: int | None = None, limit: int = 1000
-    ) -> list[Row]:
+    ) -> list[EventRecord]:
         """At most `limit` events with versions after+1 … upto, in order."""
         rows = await self.fetch(
             self._queries.read, (table, after, _NO_LIMIT if upto is None else upto, limit)
         )
-        return [Row._make(stored_form.decode(row)) for row in rows]
+        return [EventRecord(*stored_form.decode(row)) for row in rows]
 
     async def stream(
         self, table: bytes, *, after: int = 0, upto: int | None = None, chunk: int = 1000
-    ) -> AsyncIterator[list[Row]]:
+    ) -> AsyncIterator[list[EventRecord]]:
         """All events with versions after+1 … upto, in lists of at most `chunk`.
 
         Each list is a read transaction of its own, so a slow consumer does not prevent WAL
@@ -134,7 +134,7 @@ class ReadOnlyLog:
 
     async def stream_types(
         self, table: bytes, types: Sequence[str], *, upto: int | None = None, chunk: int = 1000
-    ) -> AsyncIterator[list[Row]]:
+    ) -> AsyncIterator[list[EventRecord]]:
         """All events of these types with versions up to `upto`, in lists of at most `chunk`.
 
         The types are those that a row names in full: of tables, seats and rounds
@@ -143,7 +143,7 @@ class ReadOnlyLog:
         sql, after = self._queries.of_types(len(types)), 0
         last = _NO_LIMIT if upto is None else upto
         while found := await self.fetch(sql, (table, after, last, *types, chunk)):
-            rows = [Row._make(stored_form.decode(row)) for row in found]
+            rows = [EventRecord(*stored_form.decode(row)) for row in found]
             yield rows
             after = rows[-1].version
 
@@ -157,11 +157,11 @@ class ReadOnlyLog:
         rows = await self.fetch(self._queries.end, (table,))
         return LogEnd._make(rows[0]) if rows else LogEnd(0, 0, 0)
 
-    async def find_command(self, table: bytes, command: str) -> Row | None:
+    async def find_command(self, table: bytes, command: str) -> EventRecord | None:
         """The first event of the append that carried out this command id; None if there is none."""
         stored = self._queries.stored_command(command)
         rows = await self.fetch(self._queries.command, (table, stored))
-        return Row._make(stored_form.decode(rows[0])) if rows else None
+        return EventRecord(*stored_form.decode(rows[0])) if rows else None
 
     async def checkpoints(
         self, table: bytes, *, after: int = -1, limit: int = 1000

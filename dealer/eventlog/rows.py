@@ -1,7 +1,4 @@
-"""The records of the log: stored rows, append requests and their results.
-
-Bytes and numbers only: nothing here interprets an event.
-"""
+"""The records of the log: events, append requests and their results."""
 
 from __future__ import annotations
 
@@ -11,19 +8,26 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import astuple
 
 from dealer.errors import DatabaseDamaged, DatabaseError, DealerError
+from dealer.game.events import Event
 from dealer.proof import codec
 
 
-class Row(NamedTuple):
-    """A stored event; `version` counts from 1 within its table.
+class EventRecord(msgspec.Struct):
+    """One event of a table: the same object is written, published and projected.
 
+    The first nine members are the columns of its row. `version` counts from 1 within its table,
     `at` is in milliseconds, `public` the canonical JSON verbatim, `commitment` 32 bytes or None
     without a hidden part, `hidden` encrypted. `command` and its `digest` are set on the first
     event of an append.
+
+    `leaf` is its leaf's text, `private` the JSON that only `seat` may see, and `event` itself is
+    known where it was decided or read with its secret.
     """
 
+    # A struct, because one is made for every event: its constructor is no call of Python.
     version: int
     type: str
     schema: int
@@ -33,6 +37,18 @@ class Row(NamedTuple):
     hidden: bytes | None = None
     command: str | None = None
     digest: bytes | None = None
+    leaf: str = ""
+    seat: int | None = None
+    private: str = ""
+    event: Event | None = None
+
+    def row(self) -> tuple[Any, ...]:
+        """Its columns, in the order of `ROW_COLUMNS`."""
+        return astuple(self)[: len(ROW_COLUMNS)]
+
+    def drop_columns(self) -> None:
+        """Release what only the writer needs."""
+        self.public, self.commitment, self.hidden, self.command, self.digest = "", *_NO_COLUMNS
 
     def members(self) -> dict[str, Any]:
         """The public part as an object; raises DatabaseDamaged if it is not a JSON object."""
@@ -45,10 +61,14 @@ class Row(NamedTuple):
             ) from None
 
 
+_NO_COLUMNS = (None, None, None, None)
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
+ROW_COLUMNS = EventRecord.__struct_fields__[:9]
+"""The members that are columns of a row, in their order."""
 
-def leaf_of(table: bytes, row: Row) -> str:
+
+def leaf_of(table: bytes, row: EventRecord) -> str:
     """The leaf's text of a stored row; `table` is the table's id of 16 bytes."""
     return codec.leaf(
         at=row.at,
@@ -72,8 +92,7 @@ class Chain:
     broken: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Append:
+class Append(msgspec.Struct, eq=False):
     """A request to add `rows`, versions `expected + 1` …, to a table at version `expected`.
 
     `table` is 16 bytes. `checkpoints` are (size, note) and are written in the same transaction; a
@@ -85,7 +104,7 @@ class Append:
 
     table: bytes
     expected: int
-    rows: Sequence[Row]
+    rows: Sequence[EventRecord]
     checkpoints: Sequence[tuple[int, str]] = ()
     chain: Chain | None = None
     future: asyncio.Future[Result] | None = None

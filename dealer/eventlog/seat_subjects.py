@@ -22,7 +22,7 @@ from sqlalchemy import Column, Connection, LargeBinary, Text
 
 from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.rows import Row
+from dealer.eventlog.rows import EventRecord
 from dealer.eventlog.schema import Key, Number, define_table
 from dealer.game.state import SEAT_CHANGE, SEAT_MOVE
 
@@ -162,7 +162,7 @@ class Subjects:
         return await self.of(table, earlier) if earlier else None
 
 
-def _moved_from(row: Row) -> int | None:
+def _moved_from(row: EventRecord) -> int | None:
     """The seat that a player leaves, if this is the note of a move."""
     note = row.members() if row.type == "NoteAdded" else {}
     match = SEAT_CHANGE.fullmatch(note["text"]) if note.get("kind") == SEAT_MOVE else None

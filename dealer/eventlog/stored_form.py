@@ -27,7 +27,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from dealer.eventlog.rows import Row
+    from dealer.eventlog.rows import EventRecord
 
 _NUMBER = r"(-?(?:0|[1-9][0-9]{0,17}))"
 # Without comma, quote and backslash, so that the values can be separated again.
@@ -101,7 +101,7 @@ _BY_TYPE = {kind.type: kind for kind in _BY_CODE.values()}
 _PLAIN_TYPES = _BY_TYPE.keys() - {_SEALED_TYPE}
 
 
-def encode(row: Row) -> tuple[Any, ...]:
+def encode(row: EventRecord) -> tuple[Any, ...]:
     """The columns to store for a row; its command is bytes if its id has a UUID.
 
     Raises ValueError for a row that would be read as a short one; its public part is no object.
@@ -110,10 +110,12 @@ def encode(row: Row) -> tuple[Any, ...]:
     return tuple(stored)
 
 
-def encode_all(key: object, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+def encode_all(key: object, rows: Sequence[EventRecord]) -> list[tuple[Any, ...]]:
     """`encode` for many rows, each after the key of its table."""
     found: list[tuple[Any, ...]] = []
-    for version, type, schema, at, public, commitment, hidden, command, digest in rows:
+    for row in rows:
+        type, public, hidden = row.type, row.public, row.hidden
+        command, digest = row.command, row.digest
         if type in _PLAIN_TYPES:
             type, public = _shorten(type, public)
         elif type == _SEALED_TYPE:
@@ -124,7 +126,12 @@ def encode_all(key: object, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
         stored = command and stored_command(command)
         if digest is not None and digest[DIGEST:-1] == _ZEROS:
             digest = digest[:DIGEST] + digest[-1:]
-        found.append((key, version, type, schema, at, public, commitment, hidden, stored, digest))
+        found.append(
+            (
+                key, row.version, type, row.schema, row.at, public, row.commitment, hidden,
+                stored, digest,
+            )
+        )  # fmt: skip
     return found
 
 
@@ -151,7 +158,7 @@ def _shorten_sealed(public: str) -> tuple[str, str, bytes | None]:
 
 
 def decode(stored: Any) -> tuple[Any, ...]:
-    """The members of a `Row` from the columns that were stored.
+    """The members of a `EventRecord` from the columns that were stored.
 
     The public part of a damaged row stays as it is, which is no JSON object.
     """

@@ -22,7 +22,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
@@ -31,7 +31,7 @@ from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.stored_form import decode
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import Generations, Place
-from dealer.feed.recent import RecentEvent, RecentFeed
+from dealer.feed.recent import RecentFeed
 from dealer.feed.sequencer import FeedRow
 from dealer.game.events import SeatTaken
 
@@ -83,14 +83,6 @@ class Entry(NamedTuple):
     version: int
     type: str
     at: int
-
-
-class _Stored(NamedTuple):
-    """An event from the log."""
-
-    version: int
-    leaf: str
-    type: str
 
 
 class Missing(StrEnum):
@@ -176,7 +168,7 @@ class FeedReader:
     async def _entries(
         self, rows: Sequence[FeedRow], place: Place, filter: FeedFilter
     ) -> list[Entry]:
-        found: dict[int, Sequence[RecentEvent] | Missing | None] = {
+        found: dict[int, Sequence[EventRecord] | Missing | None] = {
             row.seq: self._recent.events(row.table, row.first, row.last) for row in rows
         }
         missing = [row for row in rows if found[row.seq] is None]
@@ -209,13 +201,13 @@ class FeedReader:
 
     async def _from_log(
         self, rows: Sequence[FeedRow], filter: FeedFilter
-    ) -> dict[int, list[_Stored] | Missing]:
+    ) -> dict[int, list[EventRecord] | Missing]:
         """The events of these rows by their numbers, or why they are missing."""
         where, parameters = self._where(filter)
         sql = _EVENTS.format(where)
         events = await self._log.fetch(sql, (rows[0].seq, rows[-1].seq, *parameters))
         stored = {seq: list(group) for seq, group in groupby(events, key=itemgetter(0))}
-        found: dict[int, list[_Stored] | Missing] = {}
+        found: dict[int, list[EventRecord] | Missing] = {}
         for row in rows:
             try:
                 found[row.seq] = _read(row, stored.get(row.seq, []))
@@ -259,20 +251,21 @@ class FeedReader:
         return ref
 
 
-def _read(row: FeedRow, found: Sequence[Any]) -> list[_Stored]:
+def _read(row: FeedRow, found: Sequence[Any]) -> list[EventRecord]:
     """The events of a row, as the database has them after the row's number.
 
     Raises DatabaseDamaged, LookupError, TypeError or ValueError unless each of them is there and
     can be read.
     """
-    events = [Row._make(decode(each[1:])) for each in found]
+    events = [EventRecord(*decode(each[1:])) for each in found]
     if [each.version for each in events] != list(range(row.first, row.last + 1)):
         raise DatabaseDamaged("a version is missing")
     for each in events:
         each.members()
         if not isinstance(each.at, int):
             raise TypeError("a time is a number")
-    return [_Stored(each.version, leaf_of(row.table, each), each.type) for each in events]
+        each.leaf = leaf_of(row.table, each)
+    return events
 
 
 def _first(rows: list[FeedRow], place: Place, limit: int) -> tuple[list[FeedRow], Place | None]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import Protocol
 
+from dealer.eventlog import EventRecord
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import Place
 from dealer.feed.sequencer import FeedRow
@@ -18,17 +18,6 @@ EVENTS = 8_192
 """Events of which the newest are kept, at least as many and at most twice as many."""
 
 
-class RecentEvent(Protocol):
-    """An event as the service publishes it; `leaf` is its leaf as in the log."""
-
-    @property
-    def version(self) -> int: ...
-    @property
-    def leaf(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-
-
 class RecentFeed:
     """What this process has sequenced and committed last; filled while there are followers."""
 
@@ -36,8 +25,8 @@ class RecentFeed:
         self._head = head
         self._rows: deque[FeedRow] = deque(maxlen=ROWS)
         # Two generations, so that the oldest are dropped at no cost for each event.
-        self._newer: dict[bytes, list[RecentEvent]] = {}
-        self._older: dict[bytes, list[RecentEvent]] = {}
+        self._newer: dict[bytes, list[EventRecord]] = {}
+        self._older: dict[bytes, list[EventRecord]] = {}
         self._count = 0
 
     def add_rows(self, rows: Sequence[FeedRow]) -> None:
@@ -49,7 +38,7 @@ class RecentFeed:
         if self._head.followers:
             self._rows.extend(rows)
 
-    def add_events(self, table: bytes, events: Sequence[RecentEvent]) -> None:
+    def add_events(self, table: bytes, events: Sequence[EventRecord]) -> None:
         """Remember committed events of a table, in the order of their versions."""
         if not self._head.followers:
             if self._count or self._older:
@@ -74,7 +63,7 @@ class RecentFeed:
         start = place.seq - rows[0].seq
         return list(islice(rows, start, start + limit))
 
-    def events(self, table: bytes, first: int, last: int) -> list[RecentEvent] | None:
+    def events(self, table: bytes, first: int, last: int) -> list[EventRecord] | None:
         """The events of these versions; None if they are not all in memory."""
         newer = self._newer.get(table, _NONE)
         found = _between(newer, first, last)
@@ -90,10 +79,10 @@ class RecentFeed:
         self._newer, self._older, self._count = {}, {}, 0
 
 
-_NONE: list[RecentEvent] = []
+_NONE: list[EventRecord] = []
 
 
-def _between(events: list[RecentEvent], first: int, last: int) -> list[RecentEvent]:
+def _between(events: list[EventRecord], first: int, last: int) -> list[EventRecord]:
     """Those of consecutive events that have these versions."""
     if not events:
         return []

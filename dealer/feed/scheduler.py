@@ -7,13 +7,13 @@ Nothing is written while no service key may read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from logging import getLogger
 
 from dealer.errors import DealerError
-from dealer.eventlog import Append, Appended, Log, Result
+from dealer.eventlog import Append, Log
 from dealer.feed.head import FeedHead
 from dealer.feed.recent import RecentFeed
 from dealer.feed.sequencer import Slice, sequence
@@ -64,14 +64,13 @@ class FeedScheduler:
         self.behind_since: float | None = None
         self.behind_events = 0
 
-    def on_commit(self, batch: list[tuple[Append, Result]]) -> None:
-        """Sequence what this process has committed soon."""
+    def on_commit(self, written: Sequence[Append]) -> None:
+        """Sequence soon what this process has committed: appends with events."""
         if not self._enabled():
             return
-        for request, result in batch:
-            if type(result) is Appended and request.rows:
-                self._hinted.add(request.table)
-                self.behind_events += len(request.rows)
+        for append in written:
+            self._hinted.add(append.table)
+            self.behind_events += len(append.rows)
         if self._hinted and self.behind_since is None:
             self.behind_since = asyncio.get_running_loop().time()
             self._hint.set()

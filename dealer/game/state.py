@@ -229,7 +229,9 @@ def evolve(table: Table, event: Event, at: int) -> None:
             round_.moves.shown(slot, at)
         case events.CardPeeked(slot=slot, seat=seat, card=card):
             round_ = _round(table)
-            _learn(round_, seat, slot, card)
+            round_.known.setdefault(seat, set()).add(slot)
+            if card is not None:
+                round_.faces[slot] = card
             round_.moves.last = None
         case events.StackCut(stack=stack, at=place):
             round_ = _round(table)
@@ -322,12 +324,6 @@ def _start_shuffle(table: Table, event: events.ShuffleStarted, at: int) -> None:
     round_.early_digests = {}
 
 
-def _learn(round_: Round, seat: int, slot: int, card: str | None) -> None:
-    round_.known.setdefault(seat, set()).add(slot)
-    if card is not None:
-        round_.faces[slot] = card
-
-
 def _move(
     table: Table,
     slot: int,
@@ -338,7 +334,7 @@ def _move(
     card: str | None,
 ) -> None:
     """Move a card to a place, or to the top (None); `seat`, whose hand `to` is, learns its face."""
-    round_ = _round(table)
+    round_ = table.round or _round(table)
     cards = round_.stacks[source]
     if source == DECK:
         round_.moves.last = None
@@ -365,8 +361,14 @@ def _move(
         target.append(slot)
     else:
         target.insert(place, slot)
-    if seat is not None:
-        _learn(round_, seat, slot, card)
+    if seat is None:
+        return
+    known = round_.known.get(seat)
+    if known is None:
+        known = round_.known[seat] = set()
+    known.add(slot)
+    if card is not None:
+        round_.faces[slot] = card
 
 
 def _seal(table: Table, event: events.DeckSealed) -> None:

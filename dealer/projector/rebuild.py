@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog import EventRecord
 from dealer.eventlog.stored_form import decode_public
 from dealer.projector.changes import Changes
 from dealer.projector.closed_rounds import COLUMNS, ClosedRow, fold_closed_rounds
@@ -192,7 +193,7 @@ class Rebuild:
         number = stream.number
         types = [row[1] for row in rows[: self._single_left]]
         count = types.index("RoundClosed") + 1 if "RoundClosed" in types else len(types)
-        single = [(*row[:5], None) for row in rows[:count]]
+        single = [EventRecord(*row[:5]) for row in rows[:count]]
         self._flush(connection)
         if number not in self._in_round:
             self._streams.begin_between_rounds(number, after)

@@ -9,21 +9,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
-from typing import NamedTuple
 
+from dealer.eventlog import Append, EventRecord
 from dealer.game import events
 from dealer.game.events import Event
 
-PENDING = 50_000
-"""Events that wait to be projected, at most, about 6 MB; then the log is read."""
-
-
-class RecentEvent(NamedTuple):
-    """An event with its hidden part, its version and its time in milliseconds."""
-
-    version: int
-    at: int
-    event: Event
+PENDING = 20_000
+"""Events that wait to be projected, at most, about 15 MB; then the log is read."""
 
 
 class RecentEvents:
@@ -32,35 +24,44 @@ class RecentEvents:
     def __init__(self, *, bound: int = PENDING) -> None:
         self._bound = bound
         self._lock = Lock()
-        self._tables: OrderedDict[bytes, list[RecentEvent]] = OrderedDict()
+        self._tables: OrderedDict[bytes, list[EventRecord]] = OrderedDict()
         self._count = 0
         self._incomplete = False
 
-    def put(self, table: bytes, more: Sequence[RecentEvent]) -> None:
-        """Add the events of one append, in the order of commits.
+    def put(self, appends: Sequence[Append]) -> bool:
+        """Add the events of appends, in the order of commits; False if some were not decided here.
 
         If too many wait, all of them are dropped: `pop_incomplete` says so.
         """
-        if not more:
-            return
+        decided = True
         with self._lock:
-            if self._count + len(more) > self._bound:
-                self._incomplete = self._incomplete or bool(self._tables)
-                self._tables.clear()
-                self._count = 0
-            self._tables.setdefault(table, []).extend(more)
-            self._count += len(more)
+            for append in appends:
+                records = append.rows
+                if records[0].event is None:
+                    decided = False
+                    continue
+                if self._count + len(records) > self._bound:
+                    self._incomplete = self._incomplete or bool(self._tables)
+                    self._tables.clear()
+                    self._count = 0
+                waiting = self._tables.get(append.table)
+                if waiting is None:
+                    self._tables[append.table] = list(records)
+                else:
+                    waiting += records
+                self._count += len(records)
+        return decided
 
-    def put_back(self, table: bytes, rest: Sequence[RecentEvent]) -> None:
+    def put_back(self, table: bytes, rest: Sequence[EventRecord]) -> None:
         """Put events that were taken before all others, to be taken next."""
         with self._lock:
             self._tables[table] = [*rest, *self._tables.get(table, ())]
             self._tables.move_to_end(table, last=False)
             self._count += len(rest)
 
-    def take(self, count: int) -> list[tuple[bytes, list[RecentEvent]]]:
+    def take(self, count: int) -> list[tuple[bytes, list[EventRecord]]]:
         """Remove whole tables, the longest waiting first, until they have `count` events."""
-        taken: list[tuple[bytes, list[RecentEvent]]] = []
+        taken: list[tuple[bytes, list[EventRecord]]] = []
         left = count
         with self._lock:
             while self._tables and left > 0:

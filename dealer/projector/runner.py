@@ -14,25 +14,22 @@ from collections.abc import Sequence
 from itertools import groupby
 from logging import getLogger
 from operator import itemgetter
-from typing import Any
 
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog import EventRecord
 from dealer.eventlog.queries import select_in
 from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.positions import StreamPositions
 from dealer.projector.rebuilt_tables import schema_version
-from dealer.projector.recent_events import RecentEvent, RecentEvents
+from dealer.projector.recent_events import RecentEvents
 from dealer.projector.stream_projector import (
     REVEALED,
-    Read,
     Stopped,
     StreamProjector,
-    read_recent,
-    read_row,
 )
 from dealer.projector.types import Number, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
@@ -179,9 +176,7 @@ class Projector:
                 self._search = True
                 continue
             stream = StreamKey(number, table)
-            reached = self._project(
-                connection, stream, projected, found, changes, moves, read=read_recent
-            )
+            reached = self._project(connection, stream, projected, found, changes, moves)
             self._positions.put(table, number, reached)
             if reached < found[-1].version and number not in self.stopped:
                 recent.put_back(table, found[reached - projected :])
@@ -206,7 +201,8 @@ class Projector:
         for number, group in groupby(rows, key=itemgetter(0)):
             found = list(group)
             table, projected = found[0][1], found[0][2]
-            stream, events = StreamKey(number, table), [row[3:] for row in found]
+            stream = StreamKey(number, table)
+            events = [_record(*row[3:]) for row in found]
             reached = self._project(connection, stream, projected, events, changes, moves)
             self._positions.put(table, number, reached)
         if len(rows) == self._events or self._streams.postponed or revealing is not None:
@@ -230,14 +226,13 @@ class Projector:
         connection: Connection,
         stream: StreamKey,
         projected: int,
-        rows: Sequence[Any],
+        rows: Sequence[EventRecord],
         changes: Changes,
         moves: list[Move],
-        read: Read = read_row,
     ) -> int:
         """Project one stream's next events; the version that was reached."""
         reached = self._streams.project(
-            connection, stream, after=projected, rows=rows, into=changes, read=read
+            connection, stream, after=projected, rows=rows, into=changes
         )
         if reached.stopped is not None:
             at = connection.exec_driver_sql(_PROJECTED, (stream.number,)).scalar()
@@ -253,11 +248,17 @@ class Projector:
         return reached.version
 
 
+def _record(
+    version: int, type: str, schema: int, at: int, public: str, hidden: bytes | None
+) -> EventRecord:
+    return EventRecord(version, type, schema, at, public, None, hidden)
+
+
 def events_per_slice(dialect: Dialect) -> int:
     return EVENTS_ON_POSTGRES if dialect == "postgresql" else EVENTS
 
 
-def _consecutive(events: list[RecentEvent]) -> list[RecentEvent]:
+def _consecutive(events: list[EventRecord]) -> list[EventRecord]:
     """The events before the first whose version does not follow."""
     first = events[0].version
     if events[-1].version - first == len(events) - 1:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from dealer.errors import DealerError
+from dealer.eventlog import EventRecord
 from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import Event, RoundClosed, RoundOpened
 from dealer.game.size import size_of
@@ -26,30 +27,22 @@ from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.history import public_state, read_events
-from dealer.projector.recent_events import RecentEvent, public_event
+from dealer.projector.recent_events import public_event
 from dealer.projector.round_events import RoundEvents
 from dealer.projector.round_reveal import RoundReveal
 from dealer.projector.types import InconsistentEvent, Number, StreamKey
 from dealer.proof.codec import decode
 
-EventRow = tuple[int, str, int, int, str, bytes | None]
-"""(version, type, schema, at, public, hidden) of a stored event, in any form."""
 
-Read = Callable[[Any], tuple[int, Event, Event | None]]
-"""Reads (at, event, whole event) of what `project` is given: `event` has no hidden part, and the
-whole event is None unless this process wrote it."""
+def read_record(record: EventRecord) -> tuple[Event, Event | None]:
+    """(event without its hidden part, whole event); that is None unless this process wrote it.
 
-
-def read_row(row: EventRow) -> tuple[int, Event, None]:
-    """Decode an EventRow; raises UnknownEvent, or ValueError, KeyError or TypeError."""
-    _, kind, schema, at, public, hidden = row
-    kind, public = decode_public(kind, public, hidden)
-    return at, decode(kind, schema, json.loads(public), {}), None
-
-
-def read_recent(recent: RecentEvent) -> tuple[int, Event, Event]:
-    """The same of an event that this process wrote."""
-    return recent.at, public_event(recent.event), recent.event
+    Raises UnknownEvent, or ValueError, KeyError or TypeError.
+    """
+    if record.event is not None:
+        return public_event(record.event), record.event
+    kind, public = decode_public(record.type, record.public, record.hidden)
+    return decode(kind, record.schema, json.loads(public), {}), None
 
 
 class Stopped(NamedTuple):
@@ -149,17 +142,13 @@ class StreamProjector:
         stream: StreamKey,
         *,
         after: int,
-        rows: Sequence[Any],
+        rows: Sequence[EventRecord],
         into: Changes,
-        read: Read = read_row,
     ) -> Reached:
-        """Add to `into` the changes by `rows`, the events after version `after`.
-
-        Each of `rows` is an EventRow, or what `read` takes.
-        """
+        """Add to `into` the changes by `rows`, the events after version `after`, in any form."""
         version = after
         while rows:
-            reached = self._project_part(connection, stream, version, rows, into, read)
+            reached = self._project_part(connection, stream, version, rows, into)
             if reached.stopped is not None or reached.version == version:
                 return reached
             rows = rows[reached.version - version :]
@@ -171,9 +160,8 @@ class StreamProjector:
         connection: Connection,
         stream: StreamKey,
         after: int,
-        rows: Sequence[Any],
+        rows: Sequence[EventRecord],
         into: Changes,
-        read: Read,
     ) -> Reached:
         """Project `rows` to the end of a round, so that a later fault does not undo its replay."""
         table = stream.table.hex()
@@ -183,14 +171,14 @@ class StreamProjector:
             state, events = self._take(connection, stream.number, after)
         except _UNREADABLE as error:
             return Reached(after, Stopped(table, after, _unreadable(after, error)))
-        part, events, stopped = self._read(connection, stream, state, events, rows, changes, read)
+        part, events, stopped = self._read(connection, stream, state, events, rows, changes)
         try:
             changes.extend(fold(stream, state, part))
         except InconsistentEvent as fault:
             stopped = Stopped(table, fault.version - 1, str(fault))
             fitting = rows[: stopped.version - after]
             if fitting:
-                self._project_part(connection, stream, after, fitting, into, read)
+                self._project_part(connection, stream, after, fitting, into)
             return Reached(stopped.version, stopped)
         into.extend(changes)
         self._put(stream.number, state, events)
@@ -202,9 +190,8 @@ class StreamProjector:
         stream: StreamKey,
         state: Table,
         kept: RoundEvents | None,
-        rows: Sequence[Any],
+        rows: Sequence[EventRecord],
         into: Changes,
-        read: Read,
     ) -> tuple[list[TimedEvent], RoundEvents | None, Stopped | None]:
         """The events of `rows`, which follow `state`, up to a RoundClosed or before one that has to
         wait; with what is kept of the round that is open then, and why the rest cannot be read.
@@ -213,11 +200,11 @@ class StreamProjector:
         table = stream.table.hex()
         opened = None if state.round is None else state.round_versions[-1]
         for version, row in enumerate(rows, state.version + 1):
-            if row[0] != version:
+            if row.version != version:
                 missing = f"Version {version} is missing in the log; restore it from a backup."
                 return timed_events, kept, Stopped(table, version - 1, missing)
             try:
-                at, event, whole = read(row)
+                event, whole = read_record(row)
                 if isinstance(event, RoundClosed):
                     if not self._revealed_left:
                         self.postponed = True
@@ -233,7 +220,7 @@ class StreamProjector:
                     )
                     if self.postponed:
                         return timed_events, kept, None
-                    return [*timed_events, TimedEvent(event, at, reveal)], None, None
+                    return [*timed_events, TimedEvent(event, row.at, reveal)], None, None
                 if isinstance(event, RoundOpened):
                     opened = version
                     kept = None if whole is None else RoundEvents(version)
@@ -241,7 +228,7 @@ class StreamProjector:
                     kept = None
                 elif kept is not None:
                     kept.append(whole)
-                timed_events.append(TimedEvent(event, at))
+                timed_events.append(TimedEvent(event, row.at))
             except _UNREADABLE as error:
                 self._reveals.pop(stream.number, None)
                 return timed_events, kept, Stopped(table, version - 1, _unreadable(version, error))

@@ -4,8 +4,8 @@ Load, decide, append, publish. The event log is the only authority: a table may 
 time and is loaded from the log again.
 """
 
+from dealer.eventlog import EventRecord
 from dealer.eventlog.presence import Attendance
-from dealer.service.encoding import EncodedEvent
 from dealer.service.live_table import LiveTable
 from dealer.service.presence import SharedPresence
 from dealer.service.requests import CommandResult, IdempotencyKey
@@ -16,7 +16,7 @@ __all__ = [
     "Attendance",
     "CommandResult",
     "CommitNotice",
-    "EncodedEvent",
+    "EventRecord",
     "IdempotencyKey",
     "LiveTable",
     "Service",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dealer.errors import ConfigurationError, HouseKeyError, NoteFault, UnknownTable
-from dealer.eventlog import HouseKeys, ReadOnlyLog, Row, key_file
+from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
 from dealer.eventlog.key_file import read_keys
 from dealer.game.events import CHECKPOINT_TYPES
 from dealer.proof import bundle
@@ -116,7 +116,7 @@ async def stored_notes(log: ReadOnlyLog, table: bytes) -> AsyncIterator[tuple[in
         after = notes[-1][0]
 
 
-def _origin_and_key(table: bytes, row: Row) -> tuple[str, bytes]:
+def _origin_and_key(table: bytes, row: EventRecord) -> tuple[str, bytes]:
     """Origin and house key of a table, from its first event."""
     try:
         opened = json.loads(row.public)
@@ -125,7 +125,7 @@ def _origin_and_key(table: bytes, row: Row) -> tuple[str, bytes]:
         raise tampered(table.hex()) from None
 
 
-def _require_signed(extent: BundleRange, row: Row, tree: Tree, key: bytes) -> None:
+def _require_signed(extent: BundleRange, row: EventRecord, tree: Tree, key: bytes) -> None:
     """Raise DatabaseDamaged if the rows up to the newest checkpoint are not those it signs.
 
     Without this check the new signature would cover altered rows.

@@ -20,17 +20,23 @@ from dealer.errors import (
     Unavailable,
     VersionConflict,
 )
-from dealer.eventlog import Appended, Known, Log, Result
+from dealer.eventlog import Known, Log, Result
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
 from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
-from dealer.service.executor import CommandExecutor, PendingAppend
+from dealer.service.executor import CommandExecutor
 from dealer.service.live_table import LiveTable, TableState
 from dealer.service.loading import Loader
 from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
-from dealer.service.requests import ATTEMPTS, CommandResult, Request, StoredCommand, unavailable
+from dealer.service.requests import (
+    ATTEMPTS,
+    CommandExecution,
+    CommandResult,
+    StoredCommand,
+    unavailable,
+)
 from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import TableCache
@@ -84,141 +90,155 @@ class CommandProcessor:
         """Publish and answer nothing more."""
         self._closed = True
 
-    def submit(self, live_table: LiveTable, request: Request) -> None:
-        """Decide a request now; its `done` is called once the events are on disk, or why not."""
+    def submit(self, live_table: LiveTable, execution: CommandExecution) -> None:
+        """Decide a command now; its `done` is called once the events are on disk, or why not."""
         if live_table.why_unreadable is not None:
-            request.done(unavailable(copy(live_table.why_unreadable)))
+            execution.answer(unavailable(copy(live_table.why_unreadable)))
             return
-        if live_table.reloading:
-            live_table.pending_retries.append(request)
+        if live_table.state is TableState.RELOADING:
+            live_table.pending_retries.append(execution)
             return
         if self._log.full:
-            request.done(Overloaded("The server has too much to write; try again shortly."))
+            execution.answer(Overloaded("The server has too much to write; try again shortly."))
             return
-        if request.name is not None:
-            stored = live_table.stored_commands.get(request.name)
+        if execution.name is not None:
+            stored = live_table.stored_commands.get(execution.name)
             if stored is not None:
-                self._duplicates.answer(live_table, request, stored)
+                self._duplicates.answer(live_table, execution, stored)
                 return
         try:
-            append = self._executor.decide(live_table, request, self._on_settled)
+            changed = self._executor.decide(live_table, execution, self)
         except Refused as refusal:
-            self._rejections.reject(live_table, request, refusal)
+            self._rejections.reject(live_table, execution, refusal)
             return
         except Exception as error:
-            self._reload_after_internal_error(live_table, request, error)
+            self._reload_after_internal_error(live_table, execution, error)
             return
-        if append is None:
+        if not changed:
             nothing = CommandResult(live_table.table.version, [])
-            self._rejections.reject(live_table, request, nothing)
+            self._rejections.reject(live_table, execution, nothing)
             return
         live_table.begin_append()
         try:
-            self._log.submit(append)
+            self._log.submit(execution)
         except Exception as error:
             live_table.chain.broken = True
             if not isinstance(error, DealerError):
                 self._report("queueing an append failed", error)
                 error = Unavailable(INTERNAL)
-            append.settle(error)
+            self.lost(execution, error)
             return
         round_ = live_table.table.round
         if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
             self.deadlines.arm(live_table)
 
     def _reload_after_internal_error(
-        self, live_table: LiveTable, request: Request, error: Exception
+        self, live_table: LiveTable, execution: CommandExecution, error: Exception
     ) -> None:
         """A bug interrupted a decision half-way: the state in memory is undefined, so reload it."""
         live_table.chain.broken = True
         live_table.begin_reload()
         self._report("deciding a command failed", error)
-        request.done(Unavailable(INTERNAL))
+        execution.answer(Unavailable(INTERNAL))
         self.reloader.start_if_due(live_table)
 
     def _report(self, message: str, error: Exception) -> None:
         asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
-    def _retry(self, live_table: LiveTable, requests: Sequence[Request]) -> None:
+    def _retry(self, live_table: LiveTable, executions: Sequence[CommandExecution]) -> None:
         """Decide again what was void or waited for a reload."""
-        for request in requests:
-            if request.duplicate_of is not None:
-                self._duplicates.answer(live_table, request, request.duplicate_of)
-            elif request.attempts >= ATTEMPTS:
-                request.done(VersionConflict("The table changed each time; read it and try again."))
+        for each in executions:
+            if each.duplicate_of is not None:
+                self._duplicates.answer(live_table, each, each.duplicate_of)
+            elif each.attempts >= ATTEMPTS:
+                each.answer(VersionConflict("The table changed each time; read it and try again."))
             else:
-                self.submit(live_table, request)
+                self.submit(live_table, each)
         self.deadlines.arm(live_table)
 
     # After a commit, on the loop
 
-    def _on_settled(self, pending: PendingAppend, result: Result | DealerError) -> None:
+    def committed(self, execution: CommandExecution) -> None:
+        """Publish first, then answer the caller, then the others that waited for it."""
         if self._closed:
             return
         try:
-            if isinstance(result, Appended):
-                self._append_committed(pending)
-            else:
-                self._append_lost(pending, result)
+            self._settle_committed(execution)
         except Exception as error:
-            self._settle_after_internal_error(pending, error)
-        if pending.live_table.state is not TableState.ACTIVE:
-            self.reloader.start_if_due(pending.live_table)
+            self._settle_after_internal_error(execution, error)
+        if execution.live_table.state is not TableState.ACTIVE:
+            self.reloader.start_if_due(execution.live_table)
 
-    def _settle_after_internal_error(self, pending: PendingAppend, error: Exception) -> None:
-        """A bug, or a lack of memory: answer all who wait for the append, and reload the table."""
-        live_table = pending.live_table
-        live_table.chain.broken = True
-        live_table.begin_reload()
-        pending.request.settle(Unavailable(INTERNAL))
-        if pending.stored is not None:
-            live_table.pending_retries.extend(pending.stored.waiters)
-            pending.stored.waiters.clear()
-        if pending.pending_draw is not None:
-            pending.pending_draw.postpone()
-        self._report("settling an append failed", error)
+    def lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
+        """Nothing of the append was written: the state in memory is ahead of the log."""
+        if self._closed:
+            return
+        try:
+            self._settle_lost(execution, result)
+        except Exception as error:
+            self._settle_after_internal_error(execution, error)
+        self.reloader.start_if_due(execution.live_table)
 
-    def _append_committed(self, pending: PendingAppend) -> None:
-        """Publish first, then answer the caller, then the others that waited for it."""
-        live_table, request = pending.live_table, pending.request
-        entries, notes, last = pending.entries, pending.checkpoints, pending.end
+    def _settle_committed(self, execution: CommandExecution) -> None:
+        live_table: LiveTable = execution.live_table
+        records, notes = execution.rows, execution.checkpoints
+        newest = records[-1]
         signed = notes[-1][0] if notes else 0
-        live_table.append_committed(last, entries[-1].leaf, signed=signed)
+        live_table.append_committed(newest.version, newest.leaf, signed=signed)
         if live_table.subscribers and not self._cache.full:
-            live_table.ring.extend(entries)
-        self._notify(live_table, CommitNotice(entries, notes))
-        result = CommandResult(last, pending.events)
-        request.settle(result)
-        stored = pending.stored
-        if stored is not None:
-            stored.committed = True
-            live_table.store_command(request.name or "", stored)
-            while stored.waiters:
-                self._duplicates.answer(live_table, stored.waiters.pop(0), stored, result)
-        if pending.pending_draw is not None:
-            for answer in pending.pending_draw.answers:
-                answer(pending.draw_outcome())
+            live_table.ring.extend(records)
+        self._notify(live_table, CommitNotice(records, notes))
+        result = CommandResult(newest.version, execution.events)
+        execution.answer(result)
+        if execution.name is not None:
+            first, count = records[0].version, len(records)
+            live_table.store_command(execution.name, execution.digest, first, count)
+            if execution.waiters:
+                self._answer_waiters(execution, result)
+        if execution.pending_draw is not None:
+            for answer in execution.pending_draw.answers:
+                answer(execution.draw_outcome())
         if live_table.commit_waiters:
             live_table.notify_commit_waiters()
+        for record in records:
+            record.drop_columns()
         self._cache.committed(live_table)
         if signed:
             self._savepoints.write_due(live_table)
 
-    def _append_lost(self, pending: PendingAppend, result: Result | DealerError) -> None:
-        """Nothing of the append was written: the state in memory is ahead of the log."""
-        live_table, request = pending.live_table, pending.request
+    def _answer_waiters(self, execution: CommandExecution, result: CommandResult) -> None:
+        stored = StoredCommand(execution.digest, execution.expected + 1, len(execution.rows))
+        while execution.waiters:
+            waiter = execution.waiters.pop(0)
+            self._duplicates.answer(execution.live_table, waiter, stored, result)
+
+    def _settle_lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
+        live_table: LiveTable = execution.live_table
         live_table.append_lost()
-        if request.then is None:
-            if pending.pending_draw is not None:
-                pending.pending_draw.postpone()  # another may wait for a later shuffle meanwhile
-        elif live_table.pending_draw is not None and live_table.pending_draw.draw is request.then:
+        pending, waiting = execution.pending_draw, live_table.pending_draw
+        if execution.then is None:
+            if pending is not None:
+                pending.postpone()  # another may wait for a later shuffle meanwhile
+        elif waiting is not None and waiting.draw is execution.then:
             live_table.pending_draw = None  # the shuffle that it waited for never began
+        waiters, execution.waiters = execution.waiters, []
         if isinstance(result, DealerError):
-            request.settle(unavailable(result))
+            execution.answer(unavailable(result))
         else:
             if isinstance(result, Known) and result.digest is not None:
-                request.duplicate_of = StoredCommand.read(result.version, result.digest)
-            request.attempts += 1
-            live_table.pending_retries.append(request)
-        if pending.stored is not None:
-            live_table.pending_retries.extend(pending.stored.waiters)
+                execution.duplicate_of = StoredCommand.read(result.version, result.digest)
+            execution.attempts += 1
+            live_table.pending_retries.append(execution)
+        live_table.pending_retries.extend(waiters)
+
+    def _settle_after_internal_error(self, execution: CommandExecution, error: Exception) -> None:
+        """A bug, or a lack of memory: answer all who wait for the append, and reload the table."""
+        live_table: LiveTable = execution.live_table
+        live_table.chain.broken = True
+        live_table.begin_reload()
+        execution.answer(Unavailable(INTERNAL))
+        live_table.pending_retries.extend(execution.waiters)
+        execution.waiters = []
+        if execution.pending_draw is not None:
+            execution.pending_draw.postpone()
+        self._report("settling an append failed", error)

@@ -18,7 +18,7 @@ from dealer.game.decide.shuffles import deadline
 from dealer.game.state import Round
 from dealer.service.executor import CommandExecutor
 from dealer.service.live_table import LiveTable
-from dealer.service.requests import CommandResult, Outcome, Request
+from dealer.service.requests import CommandExecution, CommandResult, Outcome
 
 RETRY_SECONDS = 0.5
 """Seconds until a deadline is submitted again that the table could not take."""
@@ -41,7 +41,7 @@ class Deadlines:
     """
 
     def __init__(
-        self, executor: CommandExecutor, submit: Callable[[LiveTable, Request], None]
+        self, executor: CommandExecutor, submit: Callable[[LiveTable, CommandExecution], None]
     ) -> None:
         self._executor = executor
         self._submit = submit
@@ -89,7 +89,9 @@ class Deadlines:
                 live_table.timer = loop.call_later(RETRY_SECONDS, self.arm, live_table)
 
         # The deadline of this wait and not a later one, which another process may have begun.
-        self._submit(live_table, Request(CheckDeadlines(which[-1]), on_result))
+        self._submit(
+            live_table, CommandExecution(command=CheckDeadlines(which[-1]), done=on_result)
+        )
 
 
 def _which(round_: Round, due: int) -> tuple[int, int, bool, int]:

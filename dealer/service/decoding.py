@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.eventlog.rows import leaf_of as leaf_of
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import Event
@@ -14,7 +14,7 @@ from dealer.proof import codec
 from dealer.service.round_secret import RoundSecret
 
 
-def event_of(row: Row, secret: RoundSecret | NoRoundSecrets) -> Event:
+def event_of(row: EventRecord, secret: RoundSecret | NoRoundSecrets) -> Event:
     """The event of a row; with NoRoundSecrets without its hidden part.
 
     Raises DatabaseDamaged if the hidden part is not the one that the leaf commits to: the key of a
@@ -29,7 +29,7 @@ def event_of(row: Row, secret: RoundSecret | NoRoundSecrets) -> Event:
     return codec.decode(row.type, row.schema, row.members(), hidden)
 
 
-def require_committed(row: Row, part: bytes, secret: RoundSecret) -> None:
+def require_committed(row: EventRecord, part: bytes, secret: RoundSecret) -> None:
     """Raise DatabaseDamaged unless `part`, the hidden part, is what the row's leaf commits to."""
     if secret.event_commitment(row.version, part.decode()) != row.commitment:
         raise DatabaseDamaged(
@@ -38,7 +38,7 @@ def require_committed(row: Row, part: bytes, secret: RoundSecret) -> None:
         )
 
 
-def unsigned(table_id: str, row: Row) -> DatabaseDamaged:
+def unsigned(table_id: str, row: EventRecord) -> DatabaseDamaged:
     """The error for a table, by its id in hex, that lacks the checkpoint which is due at `row`."""
     return DatabaseDamaged(
         f"The signed checkpoint of table {table_id} at version {row.version} ({row.type}) is "

@@ -7,7 +7,13 @@ from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.event_reader import EventReader
 from dealer.service.live_table import LiveTable
 from dealer.service.reload import Reloader
-from dealer.service.requests import CommandResult, Outcome, Request, StoredCommand, unavailable
+from dealer.service.requests import (
+    CommandExecution,
+    CommandResult,
+    Outcome,
+    StoredCommand,
+    unavailable,
+)
 
 
 class DuplicateCommands:
@@ -21,29 +27,29 @@ class DuplicateCommands:
     def answer(
         self,
         live_table: LiveTable,
-        request: Request,
-        stored: StoredCommand,
+        execution: CommandExecution,
+        stored: CommandExecution | StoredCommand,
         result: CommandResult | None = None,
     ) -> None:
-        """Answer `request`, whose id is that of `stored`; `result` is its outcome, if at hand.
+        """Answer `execution`, whose id is that of `stored`; `result` is its outcome, if at hand.
 
         A command with another content is refused with CommandReused. While the first one is in
-        flight the request waits for it.
+        flight the other waits for it.
         """
-        request.is_replay = True
-        if stored.digest != request.digest:
-            request.done(
+        execution.is_replay = True
+        if stored.digest != execution.digest:
+            execution.answer(
                 CommandReused("This command id was used for another command; give each its own.")
             )
-        elif not stored.committed:
-            stored.waiters.append(request)
+        elif isinstance(stored, CommandExecution):
+            stored.waiters.append(execution)
         elif result is not None:
-            request.done(result)
+            execution.answer(result)
         else:
-            self._tasks.start(self._answer_from_log(live_table, request, stored))
+            self._tasks.start(self._answer_from_log(live_table, execution, stored))
 
     async def _answer_from_log(
-        self, live_table: LiveTable, request: Request, stored: StoredCommand
+        self, live_table: LiveTable, execution: CommandExecution, stored: StoredCommand
     ) -> None:
         outcome: Outcome
         try:
@@ -54,4 +60,4 @@ class DuplicateCommands:
             outcome = CommandResult(stored.version + stored.count - 1, events)
         except DealerError as error:
             outcome = unavailable(error)
-        request.done(outcome)
+        execution.answer(outcome)

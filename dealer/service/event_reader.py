@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dealer.eventlog import Log
+from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets
@@ -10,7 +10,7 @@ from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
 from dealer.game.state import SeatHolder
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered
-from dealer.service.encoding import EncodedEvent, encoded_event
+from dealer.service.encoding import private_part
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import CommandResult, StoredCommand
 from dealer.service.round_secret import RoundSecret
@@ -30,7 +30,7 @@ class EventReader:
 
     async def entries(
         self, live_table: LiveTable, *, after: int, limit: int | None = None
-    ) -> list[EncodedEvent]:
+    ) -> list[EventRecord]:
         """At most `limit` events after version `after`, from memory if all of them are there.
 
         Raises TableArchived or DatabaseDamaged where the log does not have each of them.
@@ -41,17 +41,15 @@ class EventReader:
         ring = live_table.ring
         if ring and ring[0].version <= after + 1:
             return [entry for entry in ring if after < entry.version <= upto]
-        found: list[EncodedEvent] = []
+        found: list[EventRecord] = []
         with self._damaged.noticed(live_table.table_id):
             async for rows in self._log.stream(live_table.id, after=after, upto=upto, chunk=CHUNK):
                 for row in rows:
-                    leaf = leaf_of(live_table.id, row)
-                    if row.hidden is None or row.type not in PRIVATE_FACE_TYPES:
-                        found.append(EncodedEvent(row.version, leaf, row.type))
-                        continue
-                    secret = await self._secrets.secret(live_table, row.members()["round"])
-                    event = event_of(row, secret)
-                    found.append(encoded_event(row.version, leaf, row.type, event, secret))
+                    row.leaf = leaf_of(live_table.id, row)
+                    if row.hidden is not None and row.type in PRIVATE_FACE_TYPES:
+                        secret = await self._secrets.secret(live_table, row.members()["round"])
+                        row.seat, row.private = private_part(event_of(row, secret), secret)
+                found += rows
             await self._require_all(live_table, [each.version for each in found], after, upto)
         return found
 

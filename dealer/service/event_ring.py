@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from dealer.service.encoding import EncodedEvent
+from dealer.eventlog import EventRecord
 
 EVENTS = 8
 BYTES = 8_192
@@ -22,19 +22,19 @@ class EventRing:
     __slots__ = ("_entries", "size")
 
     def __init__(self) -> None:
-        self._entries: deque[EncodedEvent] = deque()
+        self._entries: deque[EventRecord] = deque()
         self.size = 0  # estimated bytes of memory
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[EncodedEvent]:
+    def __iter__(self) -> Iterator[EventRecord]:
         return iter(self._entries)
 
-    def __getitem__(self, place: int) -> EncodedEvent:
+    def __getitem__(self, place: int) -> EventRecord:
         return self._entries[place]
 
-    def extend(self, entries: Sequence[EncodedEvent]) -> None:
+    def extend(self, entries: Sequence[EventRecord]) -> None:
         """Append events that follow the present ones."""
         kept, size = self._entries, self.size
         if len(entries) >= EVENTS:

@@ -7,63 +7,27 @@ random bytes of rounds, the origins of new tables, and the signers.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
-from dealer.errors import DealerError, Refused, VersionConflict
-from dealer.eventlog import Result
+from dealer.errors import Refused, VersionConflict
 from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
 from dealer.game.commands import FinishShuffle, OpenRound
 from dealer.game.decide import NoRoundSecrets, decide
-from dealer.game.events import (
-    CardDrawn,
-    EntropyClosed,
-    Event,
-    RoundClosed,
-    ShuffleStarted,
-    TableClosed,
-)
-from dealer.game.state import Round, evolve
+from dealer.game.events import EntropyClosed, Event, RoundClosed, ShuffleStarted, TableClosed
+from dealer.game.state import evolve
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
 from dealer.service.clock import Clock, utc_ms
-from dealer.service.encoding import EncodedAppend, encode, encode_draw
+from dealer.service.encoding import encode
 from dealer.service.insecure_decks import InsecureDecks
 from dealer.service.live_table import LiveTable
 from dealer.service.maintenance import MaintenanceMode
-from dealer.service.requests import CommandResult, Outcome, PendingDraw, Request, StoredCommand
+from dealer.service.requests import CommandExecution, PendingDraw, Settler
 from dealer.service.round_secret import RoundSecret
-from dealer.service.table_cache import TableCache
+from dealer.service.table_cache import SMALL, TableCache
 
 NONCES = 256
-"""Random nonces of single draws that are requested from the system at a time."""
-
-
-@dataclass(slots=True, eq=False, repr=False, kw_only=True)
-class PendingAppend(EncodedAppend):
-    """An append in flight: its table, request, events, and the draw that it settles.
-
-    `settled` gets the result from the log's writer.
-    """
-
-    live_table: LiveTable
-    request: Request
-    settled: Settled
-    events: list[Event] = field(default_factory=list)
-    stored: StoredCommand | None = None
-    pending_draw: PendingDraw | None = None
-    draw_result: list[Event] | Refused = field(init=False)  # set with `pending_draw`
-
-    def settle(self, result: Result | DealerError) -> None:
-        self.settled(self, result)
-
-    def draw_outcome(self) -> Outcome:
-        result = self.draw_result
-        return result if isinstance(result, Refused) else CommandResult(self.end, result)
-
-
-Settled = Callable[[PendingAppend, Result | DealerError], None]
+"""Random nonces of events that are requested from the system at a time, at least."""
 
 
 class CommandExecutor:
@@ -90,7 +54,8 @@ class CommandExecutor:
         self._key = key
         self._house = house
         self._signers: dict[bytes, Signer] = {}
-        self._nonces: list[bytes] = []
+        self._random = b""  # for nonces
+        self._random_used = 0
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
@@ -100,135 +65,97 @@ class CommandExecutor:
         """The origin of a new table in its checkpoints."""
         return f"{self._house}/t/{table.hex()}"
 
-    def decide(
-        self, live_table: LiveTable, request: Request, settled: Settled
-    ) -> PendingAppend | None:
-        """The append of the command's events, already evolved; None if there are none.
+    def decide(self, live_table: LiveTable, execution: CommandExecution, settler: Settler) -> bool:
+        """Decide a command, evolve the table by its events and encode them into `execution`.
 
-        `settled` gets its result. Raises Refused, and then nothing has changed.
+        False if it has no events. `settler` continues it when they are written. Raises Refused, and
+        then nothing has changed.
         """
-        table = live_table.table
-        if request.expect is not None and table.version > request.expect:
+        table, command = live_table.table, execution.command
+        if execution.expect is not None and table.version > execution.expect:
             raise VersionConflict("The table has changed; read its state and decide again.")
         if self._maintenance.targets:
-            self._maintenance.require(live_table.table_id, request.command)
-        self._cache.require_room_to_grow(live_table, request.command)
+            self._maintenance.require(live_table.table_id, command)
+        if live_table.weight > SMALL:
+            self._cache.require_room_to_grow(live_table, command)
         secret = live_table.secret
-        if isinstance(request.command, OpenRound):
-            secret = self._draw_secret(live_table, len(request.command.deck))
-        events = decide(request.command, table, secret)
+        if isinstance(command, OpenRound):
+            secret = self._draw_secret(live_table, len(command.deck))
+        events = decide(command, table, secret)
         if not events:
-            return None
-        pending = PendingAppend(
-            live_table.id,
-            table.version,
-            chain=live_table.chain,
-            live_table=live_table,
-            request=request,
-            settled=settled,
-        )
-        if len(events) == 1 and type(events[0]) is CardDrawn and isinstance(secret, RoundSecret):
-            self._record_draw(pending, events[0], secret)
-            return pending
+            return False
         live_table.secret = secret
-        if request.then is not None and isinstance(events[0], ShuffleStarted):
-            answers = [] if request.drawn is None else [request.drawn]
-            live_table.pending_draw = PendingDraw(request.then, answers)
-        self._record(pending, events)
+        execution.begin(live_table, settler)
+        self._record(execution, events)
         round_ = table.round
-        if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
-            self._finish(pending, round_)
-        self._identify(pending)
-        return pending
+        shuffle = None if round_ is None else round_.shuffle
+        if shuffle is not None:
+            if execution.then is not None and type(events[0]) is ShuffleStarted:
+                drawn = execution.drawn
+                answers = [] if drawn is None else [drawn]
+                live_table.pending_draw = PendingDraw(execution.then, answers)
+            if shuffle.ready():
+                self._finish(execution)
+        if execution.name is not None:
+            self._identify(execution)
+        return True
 
-    def _record_draw(self, pending: PendingAppend, event: CardDrawn, secret: RoundSecret) -> None:
-        """`_record` and `_identify` for one drawn card alone, in a straight line.
-
-        Its event needs no checkpoint, finishes no shuffle and leaves the round's secret as it is.
-        """
-        live_table, request = pending.live_table, pending.request
-        table, name = live_table.table, request.name
-        expected, at = table.version, table.next_at(self.now())
-        stored = None if name is None else StoredCommand(request.digest, expected + 1, 1)
-        row, entry = encode_draw(
-            event,
-            table_id=live_table.table_id,
-            version=expected + 1,
-            at=at,
-            tree=live_table.tree,
-            secret=secret,
-            nonce=self._nonce(),
-            command=name,
-            digest=None if stored is None else stored.packed(),
-        )
-        evolve(table, event, at)
-        pending.rows.append(row)
-        pending.entries.append(entry)
-        pending.events.append(event)
-        if name is not None and stored is not None:
-            live_table.stored_commands.start(name, stored)
-            pending.stored = stored
-
-    def _nonce(self) -> bytes:
-        """A random nonce; many are requested at a time, because each request is a system call."""
-        if not self._nonces:
-            drawn = secrets.token_bytes(NONCE_BYTES * NONCES)
-            self._nonces = [
-                drawn[at : at + NONCE_BYTES] for at in range(0, len(drawn), NONCE_BYTES)
-            ]
-        return self._nonces.pop()
-
-    def _finish(self, pending: PendingAppend, round_: Round) -> None:
+    def _finish(self, execution: CommandExecution) -> None:
         """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal."""
-        live_table = pending.live_table
+        live_table: LiveTable = execution.live_table
         finish = FinishShuffle(live_table.c1_root, self._insecure_decks.deck_of(live_table.table))
-        self._record(pending, decide(finish, live_table.table, live_table.secret))
+        self._record(execution, decide(finish, live_table.table, live_table.secret))
         waiting = live_table.pending_draw
         if waiting is None:
             return
         live_table.pending_draw = None
-        pending.pending_draw = waiting
+        execution.pending_draw = waiting
         try:
-            pending.draw_result = decide(waiting.draw, live_table.table, live_table.secret)
+            execution.draw_result = decide(waiting.draw, live_table.table, live_table.secret)
         except Refused as refusal:
-            pending.draw_result = refusal
+            execution.draw_result = refusal
         else:
-            self._record(pending, pending.draw_result)
+            self._record(execution, execution.draw_result)
 
-    def _record(self, pending: PendingAppend, events: Sequence[Event]) -> None:
-        live_table = pending.live_table
+    def _record(self, execution: CommandExecution, events: list[Event]) -> None:
+        live_table: LiveTable = execution.live_table
         table = live_table.table
         at = table.next_at(self.now())
-        origin = table.origin or self.origin(live_table.id)
-        nonces = secrets.token_bytes(NONCE_BYTES * len(events))
-        encode(
+        execution.rows += encode(
             events,
-            table=live_table.id,
+            table=live_table.table_id,
             version=table.version,
             at=at,
             tree=live_table.tree,
             secret=live_table.secret,
-            nonces=nonces,
-            sign=partial(self._signer(table.key).sign, origin=origin),
-            into=pending,
+            nonces=self._nonces(len(events)),
+            sign=partial(self.sign, live_table),
+            checkpoints=execution.checkpoints,
         )
+        execution.events += events
         for event in events:
             evolve(table, event, at)
-        pending.events.extend(events)
-        match events[-1]:
-            case EntropyClosed():
-                live_table.c1_root = live_table.tree.root()
-            case RoundClosed() | TableClosed():
-                live_table.secret = NoRoundSecrets()
+        last = type(events[-1])
+        if last is EntropyClosed:
+            live_table.c1_root = live_table.tree.root()
+        elif last is RoundClosed or last is TableClosed:
+            live_table.secret = NoRoundSecrets()
 
-    def _identify(self, pending: PendingAppend) -> None:
+    def _nonces(self, count: int) -> bytes:
+        """Random nonces of events; many are requested at a time, each request is a system call."""
+        begin = self._random_used
+        end = begin + NONCE_BYTES * count
+        if end > len(self._random):
+            begin, end = 0, NONCE_BYTES * count
+            self._random = secrets.token_bytes(max(end, NONCE_BYTES * NONCES))
+        self._random_used = end
+        return self._random[begin:end]
+
+    def _identify(self, execution: CommandExecution) -> None:
         """Store the command's id with its first event, so that it is executed once."""
-        live_table, request, rows = pending.live_table, pending.request, pending.rows
-        if request.name is not None:
-            stored = StoredCommand(request.digest, pending.expected + 1, len(rows))
-            rows[0] = rows[0]._replace(command=request.name, digest=stored.packed())
-            live_table.stored_commands.start(request.name, stored)
-            pending.stored = stored
+        first = execution.rows[0]
+        first.command, first.digest = execution.name, execution.identified()
+        execution.live_table.stored_commands.start(execution)
 
     def _draw_secret(self, live_table: LiveTable, cards: int) -> RoundSecret:
         secret = secrets.token_bytes(secret_length(cards))
@@ -241,7 +168,8 @@ class CommandExecutor:
     def sign(self, live_table: LiveTable, size: int, root: bytes) -> str:
         """The signed note of a checkpoint over `size` leaves with this root."""
         table = live_table.table
-        return self._signer(table.key).sign(origin=table.origin, size=size, root=root)
+        origin = table.origin or self.origin(live_table.id)
+        return self._signer(table.key).sign(origin=origin, size=size, root=root)
 
     def _signer(self, key: bytes) -> Signer:
         """The signer of one of the house's keys; raises HouseKeyError."""

@@ -69,10 +69,9 @@ from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.event_ring import EventRing
 from dealer.service.recent_commands import RecentCommands
 from dealer.service.requests import (
+    CommandExecution,
     Outcome,
     PendingDraw,
-    Request,
-    StoredCommand,
     resolve_bool,
     unavailable,
 )
@@ -127,7 +126,7 @@ class PendingRejection(NamedTuple):
     The outcome is a refusal, or the result of a command that changes nothing.
     """
 
-    request: Request
+    execution: CommandExecution
     outcome: Outcome
     chain: Chain
 
@@ -155,7 +154,8 @@ class LiveTable:
     commands_evicted: bool = False  # whether `stored_commands` lacks some of the table's commands
     cosigned: int = 0  # the stream's count of cosignatures that subscribers have been sent
     pushed: dict[int, str] = field(default_factory=dict)  # cosigned notes as last pushed, by size
-    pending_retries: list[Request] = field(default_factory=list)  # decided again after a reload
+    # Decided again after a reload.
+    pending_retries: list[CommandExecution] = field(default_factory=list)
     pending_rejections: list[PendingRejection] = field(default_factory=list)
     confirming: bool = False  # whether a task confirms the rejections against the log
     pending_draw: PendingDraw | None = None
@@ -186,7 +186,8 @@ class LiveTable:
 
     def begin_append(self) -> None:
         """An append was decided and goes to the log's writer."""
-        self._transition("begin_append")
+        if self.state is not TableState.ACTIVE:
+            self._transition("begin_append")
         self.in_flight += 1
 
     def append_committed(self, version: int, leaf: str, *, signed: int = 0) -> None:
@@ -195,12 +196,14 @@ class LiveTable:
         `signed` is the size of its newest checkpoint, 0 if it has none.
         """
         self.in_flight -= 1
-        self._transition("append_committed")
+        if self.state is not TableState.ACTIVE:
+            self._transition("append_committed")
         if signed:
             self.storing.checkpoint(signed, self.savepoint)
         self.committed = version
         self.leaf = leaf
-        self.refresh_savepoint()
+        if self.savepoint is None or version - self.savepoint.version >= SAVEPOINT_EVERY:
+            self.refresh_savepoint()
 
     def append_lost(self) -> None:
         """An append was not written: everything decided since is void."""
@@ -225,7 +228,7 @@ class LiveTable:
         self.notify_commit_waiters()
         self.committed = fresh.committed
 
-    def resume(self) -> list[Request]:
+    def resume(self) -> list[CommandExecution]:
         """Accept commands again; the requests that waited for it, to be decided again."""
         self._transition("resume")
         return self.take_pending_retries()
@@ -237,8 +240,8 @@ class LiveTable:
         """
         self._transition("give_up")
         self.why_unreadable = error
-        for request in self.take_pending_retries():
-            request.done(unavailable(error))
+        for execution in self.take_pending_retries():
+            execution.answer(unavailable(error))
         waiting, self.commit_waiters = self.commit_waiters, []
         for _, call in waiting:
             call(False)
@@ -352,7 +355,7 @@ class LiveTable:
         self.failed_reads += 1
         self.notify_commit_waiters()
 
-    def take_pending_retries(self) -> list[Request]:
+    def take_pending_retries(self) -> list[CommandExecution]:
         """The requests that wait for a reload; they wait here no longer."""
         requests, self.pending_retries = self.pending_retries, []
         return requests
@@ -363,9 +366,9 @@ class LiveTable:
         if pending is not None:
             pending.postpone()
 
-    def store_command(self, name: str, outcome: StoredCommand) -> None:
+    def store_command(self, name: str, digest: bytes, version: int, count: int) -> None:
         """Answer repetitions of this committed command from memory for some time."""
-        if self.stored_commands.settle(name, outcome):
+        if self.stored_commands.settle(name, digest, version, count):
             self.commands_evicted = True
 
     # Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dealer.errors import DatabaseDamaged, DealerError
-from dealer.eventlog import Log, Row
+from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.read_only_log import LogEnd
 from dealer.game.decide import NoRoundSecrets
@@ -13,7 +13,7 @@ from dealer.game.events import CHECKPOINT_TYPES
 from dealer.game.state import evolve
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered, unsigned
-from dealer.service.encoding import EncodedEvent, encoded_event
+from dealer.service.encoding import private_part
 from dealer.service.event_reader import EventReader
 from dealer.service.insecure_decks import InsecureDecks
 from dealer.service.live_table import LiveTable
@@ -211,7 +211,7 @@ class Loader:
         size, root = self._secrets.signed(live_table, tail.notes[-1][1]) if tail.notes else (0, b"")
         signed = {size for size, _ in tail.notes}
         fresh.storing.signed = max(fresh.storing.signed, size)
-        entries: list[EncodedEvent] = []
+        records: list[EventRecord] = []
         # First of all: rows that replaced others need not evolve from this savepoint.
         if live_table.committed and not tail.has(live_table.id, live_table.committed, fresh.leaf):
             raise tampered(fresh.table_id)
@@ -228,27 +228,28 @@ class Loader:
             event = event_of(row, fresh.secret)
             evolve(fresh.table, event, row.at)
             if row.version > live_table.committed:
-                entries.append(
-                    encoded_event(row.version, fresh.leaf, row.type, event, fresh.secret)
-                )
+                row.leaf = fresh.leaf
+                row.seat, row.private = private_part(event, fresh.secret)
+                records.append(row)
             if row.type in ("RoundClosed", "TableClosed"):
                 fresh.secret = NoRoundSecrets()
         fresh.loaded()
         notes = [note for note in tail.notes if note[0] > live_table.committed]
-        return fresh, CommitNotice(entries, notes)
+        return fresh, CommitNotice(records, notes)
 
 
-def _add_row(live_table: LiveTable, row: Row) -> None:
+def _add_row(live_table: LiveTable, row: EventRecord) -> None:
     if row.at < live_table.table.at:
         raise tampered(live_table.table_id)
     live_table.add_leaf(leaf_of(live_table.id, row))
     if row.type == "EntropyClosed":
         live_table.c1_root = live_table.tree.root()
     if row.command is not None and row.digest is not None:
-        live_table.store_command(row.command, StoredCommand.read(row.version, row.digest))
+        stored = StoredCommand.read(row.version, row.digest)
+        live_table.store_command(row.command, stored.digest, stored.version, stored.count)
 
 
-def _key_in(row: Row) -> bytes:
+def _key_in(row: EventRecord) -> bytes:
     """The house key in a TableOpened; empty where the row is damaged."""
     try:
         return bytes.fromhex(row.members()["key"])

@@ -19,7 +19,7 @@ from dealer.errors import (
     NoteFault,
     TableArchived,
 )
-from dealer.eventlog import HouseKeys, ReadOnlyLog, Row, key_file
+from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
 from dealer.eventlog.key_file import read_keys
 from dealer.eventlog.queries import TABLE_ID
 from dealer.game.events import CHECKPOINT_TYPES
@@ -125,7 +125,7 @@ class _Check:
             raise DatabaseDamaged(f"version {self._tree.size + 1} is missing.")
         return self._complete
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: EventRecord) -> None:
         if row.version != self._tree.size + 1:
             raise DatabaseDamaged(f"version {self._tree.size + 1} is missing.")
         self._tree.append(leaf_hash(leaf_of(self._table, row).encode()))
@@ -143,13 +143,13 @@ class _Check:
         if row.type != "RoundOpened":
             self._check_hidden(row)
 
-    def _open_table(self, row: Row) -> None:
+    def _open_table(self, row: EventRecord) -> None:
         members = row.members()
         if row.type != "TableOpened" or members["origin"][-32:] != self._table.hex():
             raise DatabaseDamaged("its first event is not that of its opening.")
         self._key = bytes.fromhex(members["key"])
 
-    def _check_signature(self, row: Row) -> None:
+    def _check_signature(self, row: EventRecord) -> None:
         note = self._notes.get(row.version)
         if note is None:
             if row.type in CHECKPOINT_TYPES:
@@ -167,7 +167,7 @@ class _Check:
                 f"the events up to version {row.version} are not those that the house signed."
             )
 
-    def _open_round(self, row: Row) -> None:
+    def _open_round(self, row: EventRecord) -> None:
         number, wrapped = row.members()["round"], row.hidden or b""
         secret, house = self._published.get(number), self._keys.get(self._key)
         if house is not None:
@@ -187,7 +187,7 @@ class _Check:
         if self._secret.commitment.hex() != row.members()["commitment"]:
             raise DatabaseDamaged(f"the secret of round {number} is not the one committed to.")
 
-    def _check_hidden(self, row: Row) -> None:
+    def _check_hidden(self, row: EventRecord) -> None:
         """Compare the hidden part with its commitment, or with the card's, as it was sealed."""
         peeked, secret = row.type == "CardPeeked", self._secret
         if row.type == "DeckSealed":
@@ -210,7 +210,7 @@ class _Check:
         raise DatabaseDamaged(f"the hidden part of version {row.version} was altered.")
 
 
-def _secret_in(row: Row) -> tuple[int, bytes]:
+def _secret_in(row: EventRecord) -> tuple[int, bytes]:
     members = row.members()
     return members["round"], bytes.fromhex(members["secret"])
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from dealer.errors import BadRequest, NotEntitled
-from dealer.eventlog import ReadOnlyLog, Row
+from dealer.eventlog import EventRecord, ReadOnlyLog
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import SeatHolder, Table, evolve
@@ -28,7 +28,7 @@ LASTING = ("TableOpened", "SeatTaken", "SeatLeft", "SeatVacated", "HostTransferr
 """The types of event whose effect outlives a round."""
 
 AnySecret = RoundSecret | NoRoundSecrets
-SecretOf = Callable[[Row], Awaitable[AnySecret]]
+SecretOf = Callable[[EventRecord], Awaitable[AnySecret]]
 """The secret of the round that a RoundOpened began, if it is known."""
 
 Pause = Callable[[], Awaitable[None]]
@@ -112,7 +112,7 @@ class PastStates:
         if isinstance(viewer, SeatHolder) and not live_table.table.still_seated(viewer):
             viewer = SPECTATOR
 
-        async def secret_of(row: Row) -> RoundSecret:
+        async def secret_of(row: EventRecord) -> RoundSecret:
             return await self._secrets.secret(live_table, row.members()["round"])
 
         with self._damaged.noticed(live_table.table_id):

@@ -16,7 +16,14 @@ from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.event_reader import EventReader
 from dealer.service.live_table import LiveTable
-from dealer.service.requests import CommandResult, OnResult, Outcome, PendingDraw, Request, resolve
+from dealer.service.requests import (
+    CommandExecution,
+    CommandResult,
+    OnResult,
+    Outcome,
+    PendingDraw,
+    resolve,
+)
 
 
 class RandomDraws:
@@ -29,8 +36,10 @@ class RandomDraws:
         self._reader = reader
         self._tasks = tasks
 
-    async def draw(self, live_table: LiveTable, request: Request, draw: Draw) -> CommandResult:
-        """Execute `request`, a DrawAtRandom, and then `draw` from the top of the shuffled cards."""
+    async def draw(
+        self, live_table: LiveTable, execution: CommandExecution, draw: Draw
+    ) -> CommandResult:
+        """Execute a DrawAtRandom, and then `draw` from the top of the shuffled cards."""
         future: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
         answer = resolve(future)
 
@@ -39,18 +48,18 @@ class RandomDraws:
                 answer(outcome)
             elif drawn := [event for event in outcome.events if isinstance(event, CardDrawn)]:
                 answer(CommandResult(outcome.version, list(drawn)))
-            elif request.is_replay:
-                self._tasks.start(self._resume(live_table, request, draw, outcome, answer))
+            elif execution.is_replay:
+                self._tasks.start(self._resume(live_table, execution, draw, outcome, answer))
 
-        request.done, request.then, request.drawn = started, draw, answer
+        execution.done, execution.then, execution.drawn = started, draw, answer
         with live_table.held():
-            self._processor.submit(live_table, request)
+            self._processor.submit(live_table, execution)
             return await future
 
     async def _resume(
         self,
         live_table: LiveTable,
-        request: Request,
+        execution: CommandExecution,
         draw: Draw,
         start: CommandResult,
         answer: OnResult,
@@ -78,7 +87,9 @@ class RandomDraws:
         if not isinstance(begun, ShuffleStarted) or round_ is None or round_.number != begun.round:
             answer(NoRound("The round of that draw is over."))
             return
-        again = Request(draw, answer, f"{request.name}/draw", request.digest)
+        again = CommandExecution(
+            command=draw, done=answer, name=f"{execution.name}/draw", digest=execution.digest
+        )
         self._processor.submit(live_table, again)
 
     async def _sealed_at(self, live_table: LiveTable, *, after: int) -> int | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from struct import Struct
 
 from dealer.eventlog.stored_form import DIGEST
-from dealer.service.requests import StoredCommand
+from dealer.service.requests import CommandExecution, StoredCommand
 
 BUCKETS = 16
 BUCKET = 9
@@ -35,7 +35,7 @@ class RecentCommands:
     __slots__ = ("_buckets", "_in_flight")
 
     def __init__(self) -> None:
-        self._in_flight: dict[str, StoredCommand] = {}
+        self._in_flight: dict[str, CommandExecution] = {}
         self._buckets: dict[int, bytes] = {}
 
     @property
@@ -46,8 +46,8 @@ class RecentCommands:
             size += _EMPTY + len(bucket)
         return size
 
-    def get(self, name: str) -> StoredCommand | None:
-        """The record of a command; of a committed one a new object."""
+    def get(self, name: str) -> CommandExecution | StoredCommand | None:
+        """The command of this name: as it is in flight, or the record of a committed one."""
         found = self._in_flight.get(name)
         if found is not None or not self._buckets:
             return found
@@ -57,21 +57,23 @@ class RecentCommands:
         if place < 0:
             return None
         _, digest, version, count = _RECORD.unpack_from(bucket, place)
-        return StoredCommand(digest, version, count, committed=True)
+        return StoredCommand(digest, version, count)
 
-    def start(self, name: str, command: StoredCommand) -> None:
+    def start(self, command: CommandExecution) -> None:
         """Add a command in flight, until `settle`."""
-        self._in_flight[name] = command
+        if command.name is not None:
+            self._in_flight[command.name] = command
 
-    def settle(self, name: str, command: StoredCommand) -> bool:
+    def settle(self, name: str, digest: bytes, version: int, count: int) -> bool:
         """Add a committed command; whether another one was evicted for it."""
-        self._in_flight.pop(name, None)
-        if len(command.digest) < DIGEST:
+        if self._in_flight:
+            self._in_flight.pop(name, None)
+        if len(digest) < DIGEST:
             return True
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
-        record = _RECORD.pack(number, command.digest, command.version, command.count)
-        if bucket and _find(bucket, record[: _NAME.size]) >= 0:
+        record = _RECORD.pack(number, digest, version, count)
+        if record[: _NAME.size] in bucket and _find(bucket, record[: _NAME.size]) >= 0:
             return False
         full = len(bucket) >= BUCKET * _RECORD.size
         self._buckets[number % BUCKETS] = (bucket[_RECORD.size :] if full else bucket) + record

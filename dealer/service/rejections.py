@@ -16,7 +16,7 @@ from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
 from dealer.service.live_table import LiveTable, PendingRejection
 from dealer.service.reload import Reloader
-from dealer.service.requests import ATTEMPTS, Outcome, Request, unavailable
+from dealer.service.requests import ATTEMPTS, CommandExecution, Outcome, unavailable
 
 
 class RejectionConfirmer:
@@ -30,7 +30,7 @@ class RejectionConfirmer:
         duplicates: DuplicateCommands,
         tasks: BackgroundTasks,
         *,
-        submit: Callable[[LiveTable, Request], None],
+        submit: Callable[[LiveTable, CommandExecution], None],
     ) -> None:
         self._log = log
         self._reader = reader
@@ -39,47 +39,49 @@ class RejectionConfirmer:
         self._tasks = tasks
         self._submit = submit
 
-    def reject(self, live_table: LiveTable, request: Request, outcome: Outcome) -> None:
+    def reject(self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome) -> None:
         """Refuse a command that the optimistic state does not allow, or that changes nothing.
 
         `outcome` is the refusal, or a result without events.
         """
         version = live_table.table.version
-        if request.name is not None and live_table.commands_evicted:
-            self._tasks.start(self._reject_unless_duplicate(live_table, request, outcome, version))
+        if execution.name is not None and live_table.commands_evicted:
+            self._tasks.start(
+                self._reject_unless_duplicate(live_table, execution, outcome, version)
+            )
         else:
-            self._reject_when_committed(live_table, request, outcome, version)
+            self._reject_when_committed(live_table, execution, outcome, version)
 
     async def _reject_unless_duplicate(
-        self, live_table: LiveTable, request: Request, outcome: Outcome, version: int
+        self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome, version: int
     ) -> None:
         """Search the log first: this very command may have been carried out long ago."""
         chain = live_table.chain
         try:
-            stored = await self._reader.find_command(live_table, request.name or "")
+            stored = await self._reader.find_command(live_table, execution.name or "")
         except DealerError as error:
-            request.done(unavailable(error))
+            execution.answer(unavailable(error))
             return
         if stored is not None:
-            self._duplicates.answer(live_table, request, stored)
+            self._duplicates.answer(live_table, execution, stored)
         elif live_table.chain is not chain:
             # Reloaded meanwhile: the reason may be void, or the command among the new events.
-            self._submit(live_table, request)
+            self._submit(live_table, execution)
         else:
-            self._reject_when_committed(live_table, request, outcome, version)
+            self._reject_when_committed(live_table, execution, outcome, version)
 
     def _reject_when_committed(
-        self, live_table: LiveTable, request: Request, outcome: Outcome, version: int
+        self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome, version: int
     ) -> None:
         """Reject once the state that the command was decided on is on disk; it may be lost."""
 
         def on_outcome(committed: bool) -> None:
             if not committed:
-                self._submit(live_table, request)
+                self._submit(live_table, execution)
             elif not self._log.shared:
-                request.done(outcome)
+                execution.answer(outcome)
             else:
-                self._confirm(live_table, PendingRejection(request, outcome, live_table.chain))
+                self._confirm(live_table, PendingRejection(execution, outcome, live_table.chain))
 
         live_table.when_committed(version, on_outcome)
 
@@ -105,12 +107,12 @@ class RejectionConfirmer:
         try:
             await self._reloader.catch_up(live_table)
         except DealerError as error:
-            for request, _, _ in pending:
-                request.done(unavailable(error))
+            for execution, _, _ in pending:
+                execution.answer(unavailable(error))
             return
-        for request, outcome, chain in pending:
-            request.attempts += 1
-            if live_table.chain is chain or request.attempts >= ATTEMPTS:
-                request.done(outcome)
+        for execution, outcome, chain in pending:
+            execution.attempts += 1
+            if live_table.chain is chain or execution.attempts >= ATTEMPTS:
+                execution.answer(outcome)
             else:
-                self._submit(live_table, request)
+                self._submit(live_table, execution)

@@ -14,7 +14,7 @@ from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
-from dealer.service.requests import Request, may_pass, unavailable
+from dealer.service.requests import CommandExecution, may_pass, unavailable
 from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.table_cache import TableCache
 
@@ -42,7 +42,7 @@ class Reloader:
         *,
         notify: NoticeListener,
         on_foreign_events: Callable[[LiveTable], None],
-        retry: Callable[[LiveTable, list[Request]], None],
+        retry: Callable[[LiveTable, list[CommandExecution]], None],
     ) -> None:
         self._log = log
         self._loader = loader
@@ -96,8 +96,8 @@ class Reloader:
                 if not may_pass(error):
                     self._give_up(live_table, error)
                     return
-                for request in live_table.take_pending_retries():
-                    request.done(unavailable(error))
+                for execution in live_table.take_pending_retries():
+                    execution.answer(unavailable(error))
                 live_table.read_failed()
                 # Spread the retries of all tables and nodes for when the database is back.
                 await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))

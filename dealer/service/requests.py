@@ -1,20 +1,28 @@
-"""Requests to the command processor, their results, and the record of a stored command."""
+"""Command execution: one object for a command, from its request to its answer.
+
+It is decided, its events are encoded into it, the log's writer has it in its queue, and it is
+settled: `committed` or `lost`, and finally answered. A repetition that arrives meanwhile waits in
+it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from dealer.errors import DatabaseDamaged, DatabaseError, DealerError, Refused, Unavailable
+from dealer.eventlog import Append, Appended, EventRecord, Result
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.stored_form import DIGEST
 from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
 
 
-class CommandResult(NamedTuple):
+class CommandResult(Struct):
     """A command was executed: the table's version after it, and its events."""
 
     version: int
@@ -44,30 +52,85 @@ class IdempotencyKey(NamedTuple):
     content: bytes = b""
 
 
-@dataclass(slots=True, eq=False)
-class Request:
-    """A command, its idempotency key as the log stores it, and the callback for its outcome.
+def _nothing(outcome: Outcome) -> None:
+    """For an outcome that was given already."""
 
-    `name` is the scope and the id of the key; None for a command without one. `digest` is 16
-    bytes, an HMAC over the key's content. `then` is executed as soon as the shuffle that the
-    command starts is sealed, and `drawn` gets its outcome.
+
+class StoredCommand(Struct):
+    """A committed command as the log has it: the version of its first event, and their number."""
+
+    digest: bytes
+    version: int
+    count: int
+
+    @classmethod
+    def read(cls, version: int, stored: bytes) -> StoredCommand:
+        """The record from the bytes next to the command's id, see `CommandExecution.identified`."""
+        digest, count = stored[:-_COUNT_BYTES], stored[-_COUNT_BYTES:]
+        return cls(digest, version, int.from_bytes(count, "big"))
+
+
+_COUNT_BYTES = 4
+
+
+class CommandExecution(Append, eq=False, kw_only=True):
+    """A command from its request to its answer, and its append to the log.
+
+    `done` is called once, with the outcome. `name` is the scope and the id of its idempotency key,
+    None without one; `digest` is 16 bytes, an HMAC over the key's content. It is refused if the
+    table is past version `expect`. `then` is executed as soon as the shuffle that the command
+    starts is sealed, and `drawn` gets its outcome.
+
+    While it is decided, `rows`, `checkpoints` and `events` are filled, and `pending_draw` is the
+    draw that its append settles, with `draw_result`. `waiters` are repetitions that arrive before
+    it is committed. It is decided again, at most `ATTEMPTS` times, if another process was quicker.
     """
 
     command: Command
-    done: OnResult
+    done: OnResult = _nothing
     name: str | None = None
     digest: bytes = b""
-    expect: int | None = None  # refused if the table is past this version
+    expect: int | None = None
+    then: Draw | None = None
+    drawn: OnResult | None = None
     attempts: int = 0
     duplicate_of: StoredCommand | None = None  # the stored command of this name
     is_replay: bool = False  # whether an earlier execution answers it
-    then: Draw | None = None
-    drawn: OnResult | None = None
 
-    def settle(self, outcome: Outcome) -> None:
+    live_table: Any = None  # the LiveTable, from `begin` on; its module imports this one
+    settler: Settler = None  # type: ignore[assignment]
+    table: bytes = b""
+    expected: int = 0
+    rows: list[EventRecord] = field(default_factory=list)
+    checkpoints: list[tuple[int, str]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    pending_draw: PendingDraw | None = None
+    draw_result: list[Event] | Refused = field(default_factory=list)
+    waiters: list[CommandExecution] = field(default_factory=list)
+
+    def begin(self, live_table: Any, settler: Settler) -> None:
+        """Become an append that follows what was decided at the table, still without events."""
+        self.live_table, self.settler = live_table, settler
+        self.table, self.chain = live_table.id, live_table.chain
+        self.expected = live_table.table.version
+        self.rows, self.checkpoints, self.events, self.waiters = [], [], [], []
+        self.pending_draw = None
+
+    def settle(self, result: Result | DealerError) -> None:
+        if type(result) is Appended:
+            self.settler.committed(self)
+        else:
+            self.settler.lost(self, result)
+
+    def answer(self, outcome: Outcome) -> None:
         """Call `done`, unless this has called it before, also where it failed."""
         done, self.done = self.done, _nothing
         done(outcome)
+
+    def draw_outcome(self) -> Outcome:
+        """The outcome of the draw that its append settles."""
+        result = self.draw_result
+        return result if isinstance(result, Refused) else CommandResult(self.end, result)
 
     def identify(self, key: IdempotencyKey, keys: HouseKeys) -> None:
         """Set name and digest; `keys` are the house's keys of the table."""
@@ -78,35 +141,17 @@ class Request:
         self.name = f"{scope}/{cmd}"
         self.digest = keys.command_digest(content)[:DIGEST]
 
-
-def _nothing(outcome: Outcome) -> None:
-    """For an outcome that was given already."""
-
-
-@dataclass(slots=True, eq=False)
-class StoredCommand:
-    """Idempotency record of a decided command: version of its first event, and their number.
-
-    `waiters` are repetitions that arrived before it was committed.
-    """
-
-    digest: bytes
-    version: int
-    count: int
-    committed: bool = False
-    waiters: list[Request] = field(default_factory=list)
-
-    _COUNT_BYTES = 4
-
-    def packed(self) -> bytes:
+    def identified(self) -> bytes:
         """The bytes in the log next to the command's id: digest, then the count as be32."""
-        return self.digest + self.count.to_bytes(self._COUNT_BYTES, "big")
+        return self.digest + len(self.rows).to_bytes(_COUNT_BYTES, "big")
 
-    @classmethod
-    def read(cls, version: int, stored: bytes) -> StoredCommand:
-        """The record of a committed command, from its bytes in the log."""
-        digest, count = stored[: -cls._COUNT_BYTES], stored[-cls._COUNT_BYTES :]
-        return cls(digest, version, int.from_bytes(count, "big"), committed=True)
+
+class Settler(Protocol):
+    """Continues a command when its append is durable, or was not written."""
+
+    def committed(self, execution: CommandExecution) -> None: ...
+
+    def lost(self, execution: CommandExecution, result: Result | DealerError) -> None: ...
 
 
 @dataclass(slots=True, eq=False)

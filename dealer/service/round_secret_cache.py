@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from dealer.errors import NoteFault
-from dealer.eventlog import Log, Row
+from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.encryption import HouseKeys
 from dealer.proof.checkpoint import open_note
 from dealer.service.decoding import tampered
@@ -52,7 +52,7 @@ class RoundSecretCache:
             self._secrets.popitem(last=False)
         return secret
 
-    def unwrap(self, table: bytes, row: Row) -> RoundSecret:
+    def unwrap(self, table: bytes, row: EventRecord) -> RoundSecret:
         """The secret in a RoundOpened row."""
         return self.unwrap_stored(table, row.members()["round"], row.hidden or b"")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.savepoints import SavedTable
 from dealer.eventlog.table_codec import decode_table
@@ -91,7 +91,7 @@ class LogTail(NamedTuple):
     `end` is the table's version.
     """
 
-    rows: list[Row]
+    rows: list[EventRecord]
     notes: list[tuple[int, str]]
     end: int
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dealer.errors import DealerError
-from dealer.eventlog import Log
+from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
@@ -30,7 +30,6 @@ from dealer.service.clock import Clock, utc_ms
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.commit_stats import CommitStats
 from dealer.service.consistency import ConsistencyProofs
-from dealer.service.encoding import EncodedEvent
 from dealer.service.event_reader import EventReader
 from dealer.service.executor import CommandExecutor
 from dealer.service.head_poller import HeadPoller
@@ -43,7 +42,13 @@ from dealer.service.opener import Openers
 from dealer.service.past_states import PastStates
 from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
-from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
+from dealer.service.requests import (
+    CommandExecution,
+    CommandResult,
+    IdempotencyKey,
+    OnResult,
+    resolve,
+)
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.seat_claims import SeatClaims
 from dealer.service.service_journal import ServiceJournal
@@ -311,10 +316,10 @@ class Service:
         A command whose table is past version `expect` is refused. So is one whose `key` was used
         with other content.
         """
-        request = Request(command, done, expect=expect)
+        execution = CommandExecution(command=command, done=done, expect=expect)
         if key is not None:
-            request.identify(key, self._key.of(live_table.table.key))
-        self._processor.submit(live_table, request)
+            execution.identify(key, self._key.of(live_table.table.key))
+        self._processor.submit(live_table, execution)
 
     async def execute(
         self,
@@ -338,17 +343,17 @@ class Service:
         expect: int | None = None,
     ) -> CommandResult:
         """Shuffle `command.count` cards to the top of `command.source`, then draw them."""
-        request = Request(command, lambda _: None, expect=expect)
-        if key is not None:
-            request.identify(key, self._key.of(live_table.table.key))
         draw = Draw(command.actor, command.count, command.source)
-        return await self._draws.draw(live_table, request, draw)
+        execution = CommandExecution(command=command, expect=expect)
+        if key is not None:
+            execution.identify(key, self._key.of(live_table.table.key))
+        return await self._draws.draw(live_table, execution, draw)
 
     # Reading
 
     async def entries(
         self, live_table: LiveTable, after: int, limit: int | None = None
-    ) -> list[EncodedEvent]:
+    ) -> list[EventRecord]:
         """At most `limit` committed events after version `after`."""
         return await self.reader.entries(live_table, after=after, limit=limit)
 

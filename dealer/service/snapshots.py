@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from dealer.service.encoding import EncodedEvent
+from dealer.eventlog import EventRecord
 from dealer.service.live_table import LiveTable
 
 
@@ -16,7 +16,7 @@ class CommitNotice(NamedTuple):
     rewound to an older state, or the table was archived.
     """
 
-    entries: list[EncodedEvent]
+    entries: list[EventRecord]
     notes: list[tuple[int, str]]
     reset: bool = False
 

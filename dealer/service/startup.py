@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,10 @@ from dealer.eventlog.address import database_file
 from dealer.eventlog.encryption import MASTER_BYTES
 from dealer.eventlog.high_water_mark import HighWaterMark, read_marks
 from dealer.eventlog.key_file import key_checks, require_database
-from dealer.projector.recent_events import RecentEvent
 from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.admin import record_schema
 from dealer.service.auto_close import AutoClose
 from dealer.service.clock import Clock, clock_skew, utc_ms
-from dealer.service.executor import PendingAppend
 from dealer.service.file_watch import keep_mark, watch_file
 from dealer.service.lobby import PER_NETWORK
 from dealer.service.restore_check import close_if_restored, log_id, require_unused
@@ -142,26 +140,17 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
     service.projection, service.hints = scheduler, hints
 
     def on_commit(batch: list[tuple[Append, Result]]) -> None:
+        """After the subscribers and the callers: all that may be a little later."""
+        written = [append for append, result in batch if type(result) is Appended and append.rows]
+        if not scheduler.recent.put(written):
+            scheduler.projector.search()
         scheduler.on_commit(len(batch))
-        service.feed.scheduler.on_commit(batch)
+        service.feed.scheduler.on_commit(written)
         if hints is not None:
-            tables = {each.table for each, result in batch if isinstance(result, Appended)}
+            tables = {append.table for append in written}
             hints.notify(table for table in tables if not service.presence.alone(table))
         service.stats.batch(batch)
 
-    def on_written(requests: Sequence[Append], results: Sequence[Result]) -> None:
-        for request, result in zip(requests, results, strict=True):
-            if not isinstance(result, Appended) or not request.rows:
-                continue
-            if isinstance(request, PendingAppend):
-                pairs = zip(request.rows, request.events, strict=True)
-                scheduler.recent.put(
-                    request.table, [RecentEvent(row.version, row.at, event) for row, event in pairs]
-                )
-            else:
-                scheduler.projector.search()
-
-    log.on_written(on_written)
     log.on_commit(on_commit)
     scheduler.start()
     if hints is not None:

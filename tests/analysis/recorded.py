@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dealer.eventlog import Log
+from dealer.eventlog.encryption import NONCE_BYTES
 from dealer.eventlog.key_file import load_house_keys
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
@@ -38,6 +39,7 @@ from dealer.game.commands import (
 from dealer.projector.runner import Projector
 from dealer.proof.keys import player_digest
 from dealer.service import Service
+from dealer.service.executor import CommandExecutor
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import CommandResult, IdempotencyKey
 
@@ -50,13 +52,19 @@ HOST = Actor(host=True)
 
 @contextmanager
 def fixed_bytes() -> Iterator[None]:
-    """`secrets.token_bytes` gives the same bytes in each run."""
+    """`secrets.token_bytes` gives the same bytes in each run; no card depends on the nonces."""
     numbers = count()
 
     def token_bytes(length: int) -> bytes:
         return hashlib.shake_128(b"%d" % next(numbers)).digest(length)
 
-    with patch.object(secrets, "token_bytes", token_bytes):
+    def nonces(executor: CommandExecutor, count: int) -> bytes:
+        return bytes(NONCE_BYTES * count)
+
+    with (
+        patch.object(secrets, "token_bytes", token_bytes),
+        patch.object(CommandExecutor, "_nonces", nonces),
+    ):
         yield
 
 

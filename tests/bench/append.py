@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dealer.eventlog import Append, Log, Row
+from dealer.eventlog import Append, EventRecord, Log
 
 TABLES = 64
 PUBLIC = "x" * 100
@@ -24,7 +24,7 @@ HIDDEN = b"h" * 60
 COMMITMENT = b"c" * 32
 DIGEST = b"d" * 32
 
-Insert = tuple[int, int, list[Row]]
+Insert = tuple[int, int, list[EventRecord]]
 """A table, its version, and the rows to append."""
 
 _MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
@@ -34,14 +34,14 @@ _ADD = (
 )
 
 
-def rows(table: int, after: int, count: int) -> list[Row]:
+def rows(table: int, after: int, count: int) -> list[EventRecord]:
     """The rows of one append; the first one has the command id."""
-    first = Row(
+    first = EventRecord(
         after + 1, "CardDrawn", 1, 1_700_000_000_000 + after, PUBLIC, COMMITMENT, HIDDEN,
         f"{table:016x}-{after:08x}", DIGEST,
     )  # fmt: skip
     rest = (
-        Row(v, "CardsSwapped", 1, 1_700_000_000_000 + v, PUBLIC, COMMITMENT, HIDDEN)
+        EventRecord(v, "CardsSwapped", 1, 1_700_000_000_000 + v, PUBLIC, COMMITMENT, HIDDEN)
         for v in range(after + 2, after + 1 + count)
     )
     return [first, *rest]

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dealer.eventlog import Append, Log, Row
+from dealer.eventlog import Append, EventRecord, Log
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.service.requests import IdempotencyKey
@@ -38,7 +38,7 @@ Sizes = dict[str, int]
 """Bytes of the table `event` and of each of its indexes; `all` is their sum."""
 
 
-async def _record() -> tuple[list[Row], list[Row]]:
+async def _record() -> tuple[list[EventRecord], list[EventRecord]]:
     """The rows of one shuffle of 52 cards, and those of its draws."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         async with open_service(f"sqlite:///{Path(folder) / 'bench.db'}") as service:
@@ -58,7 +58,7 @@ def _key() -> IdempotencyKey:
     return IdempotencyKey("seat:1:2", str(uuid.uuid4()), b"draw")
 
 
-def _appends(rows: list[Row], versions: dict[bytes, int]) -> Iterator[Append]:
+def _appends(rows: list[EventRecord], versions: dict[bytes, int]) -> Iterator[Append]:
     """One append of these rows to each table, as new events of it."""
     for table, version in versions.items():
         numbered = [

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import WebSocketRoute, expect
 
 from dealer.proof.checkpoint import open_note
@@ -92,7 +93,7 @@ async def test_a_false_root_is_reported(malicious, open_page) -> None:
 
     def altered(_: LiveTable, notice: CommitNotice) -> CommitNotice:
         entries = [
-            entry._replace(leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
+            replace(entry, leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
         ]
         return notice._replace(entries=entries)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import DatabaseError, DatabaseLocked
-from dealer.eventlog import Append, Appended, Row
+from dealer.eventlog import Append, Appended, EventRecord
 from dealer.eventlog.sqlite.store import SqliteStore
 from dealer.eventlog.sqlite.wal import is_affected
 from tests.chaos.checkpoints import checkpoint_under_load
@@ -102,7 +102,7 @@ def resume(process: subprocess.Popen[str], folder: Path) -> None:
 
 def append(store: SqliteStore, after: int) -> int:
     """Append one event of about a page; the table's version."""
-    row = Row(after + 1, "Said", 1, 0, f"{after + 1:04}" * 800)
+    row = EventRecord(after + 1, "Said", 1, 0, f"{after + 1:04}" * 800)
     assert store.append([Append(TABLE, after, [row])]) == [Appended(after + 1)]
     return after + 1
 

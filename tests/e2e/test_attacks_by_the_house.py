@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dealer.errors import HouseCheated
 from dealer.game.commands import Actor, CommitEntropy, FinishShuffle, RevealEntropy
@@ -75,7 +76,7 @@ async def test_one_player_is_shown_another_event(malicious: MaliciousServer) -> 
 
     def alter(_: LiveTable, notice: CommitNotice) -> CommitNotice:
         entries = [
-            entry._replace(leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
+            replace(entry, leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
         ]
         return notice._replace(entries=entries)
 
@@ -156,9 +157,9 @@ async def test_c1_taken_after_the_reveals(
     """The house could try roots until the order suits it; the tape of the true C1 reveals that."""
     finish = executor.CommandExecutor._finish
 
-    def late(self: Any, pending_append: Any, round_: Any) -> None:
-        pending_append.live_table.c1_root = pending_append.live_table.tree.root()
-        finish(self, pending_append, round_)
+    def late(self: Any, execution: Any) -> None:
+        execution.live_table.c1_root = execution.live_table.tree.root()
+        finish(self, execution)
 
     monkeypatch.setattr(executor.CommandExecutor, "_finish", late)
     async with seated(malicious, "Ada", "Bob") as clients:
@@ -267,7 +268,7 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
         def show_his_digest(_: LiveTable, notice: CommitNotice) -> CommitNotice:
             return notice._replace(
                 entries=[
-                    entry._replace(leaf=entry.leaf.replace(forged.hex(), digests[-1]))
+                    replace(entry, leaf=entry.leaf.replace(forged.hex(), digests[-1]))
                     if digests
                     else entry
                     for entry in notice.entries

@@ -13,14 +13,14 @@ from pathlib import Path
 import asyncpg
 from sqlalchemy import Connection
 
-from dealer.eventlog import Append, Appended, Log, Row, savepoints
+from dealer.eventlog import Append, Appended, EventRecord, Log, savepoints
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.savepoints import SavedTable
 from dealer.eventlog.writer import MAX_ROWS
 
 
-def _row(version: int, command: str) -> Row:
-    return Row(version, "Said", 1, 0, command, command=command, digest=command.encode())
+def _row(version: int, command: str) -> EventRecord:
+    return EventRecord(version, "Said", 1, 0, command, command=command, digest=command.encode())
 
 
 def _die(*_: object) -> None:

@@ -11,15 +11,15 @@ from pathlib import Path
 from types import coroutine
 from typing import Any
 
-from dealer.eventlog import Append, Row
+from dealer.eventlog import Append, EventRecord
 
 A, B, C = (letter * 16 for letter in (b"a", b"b", b"c"))
 _ROOT = Path(__file__).parents[2]
 
 
-def row(version: int, public: str = "{}", *, command: str | None = None) -> Row:
+def row(version: int, public: str = "{}", *, command: str | None = None) -> EventRecord:
     digest = None if command is None else b"digest of " + command.encode()
-    return Row(version, "Said", 1, 1000 + version, public, command=command, digest=digest)
+    return EventRecord(version, "Said", 1, 1000 + version, public, command=command, digest=digest)
 
 
 def append(table: bytes, expected: int, *words: str, command: str | None = None) -> Append:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import DatabaseReplaced
-from dealer.eventlog import Append, Log, Row
+from dealer.eventlog import Append, EventRecord, Log
 from dealer.eventlog.sqlite.store import SqliteStore
 from tests.eventlog.conftest import TemporarySqlite
 
@@ -25,7 +25,7 @@ def database(sqlite_file: TemporarySqlite) -> TemporarySqlite:
 
 def append(table: bytes, after: int, *, size: int = 2) -> Append:
     """An append of one event with this many bytes of JSON."""
-    return Append(table, after, [Row(after + 1, "NoteAdded", 1, 1, "{" + " " * size + "}")])
+    return Append(table, after, [EventRecord(after + 1, "NoteAdded", 1, 1, "{" + " " * size + "}")])
 
 
 def back_up(file: Path, to: Path) -> Path:

@@ -8,9 +8,10 @@ from pathlib import Path
 from threading import current_thread
 
 import pytest
+from msgspec.structs import replace
 
 from dealer.errors import ConfigurationError, DatabaseError
-from dealer.eventlog import Append, Conflict, Row
+from dealer.eventlog import Append, Conflict, EventRecord
 from dealer.eventlog.high_water_mark import (
     FIRST,
     LINE_BYTES,
@@ -43,8 +44,10 @@ def new_mark(key: Path) -> HighWaterMark:
     return mark
 
 
-def row(version: int) -> Row:
-    return Row(version, "NoteAdded", 1, 1000 + version, "{}", command=f"c{version}", digest=b"d")
+def row(version: int) -> EventRecord:
+    return EventRecord(
+        version, "NoteAdded", 1, 1000 + version, "{}", command=f"c{version}", digest=b"d"
+    )
 
 
 async def test_each_commit_is_marked_before_it_is_acknowledged(
@@ -73,7 +76,7 @@ async def test_appends_that_are_not_written_are_not_marked(
         await log.append(Append(table, 0, [row(1)]))
         await log.append(Append(table, 0, [row(1)]))  # known
         with pytest.raises(DatabaseError):
-            await log.append(Append(table, 1, [row(2)._replace(public=None)]))  # type: ignore[arg-type]
+            await log.append(Append(table, 1, [replace(row(2), public=None)]))
         (line,) = read_marks(key)
         assert line.version == 1
     mark.close()

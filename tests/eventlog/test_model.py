@@ -19,8 +19,9 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
-from dealer.eventlog import Append, Appended, Conflict, Known, Log, Result, Row
+from dealer.eventlog import Append, Appended, Conflict, EventRecord, Known, Log, Result
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, C
 from tests.harness.depth import amount
@@ -32,7 +33,7 @@ class Model:
     """The rows of each table in a list, and the results that a log must give."""
 
     def __init__(self) -> None:
-        self.rows: dict[bytes, list[Row]] = {}
+        self.rows: dict[bytes, list[EventRecord]] = {}
 
     def append(self, request: Append) -> Result:
         rows = self.rows.get(request.table, [])
@@ -81,10 +82,11 @@ class Machine(RuleBasedStateMachine):
         table, offset, count, command, body = request
         expected = max(0, len(self.model.rows.get(table, ())) + offset)
         rows = [
-            Row(expected + 1 + n, "Said", 1, n, "{}", hidden=body or None) for n in range(count)
+            EventRecord(expected + 1 + n, "Said", 1, n, "{}", hidden=body or None)
+            for n in range(count)
         ]
         if command:
-            rows[0] = rows[0]._replace(command=command, digest=body)
+            rows[0] = replace(rows[0], command=command, digest=body)
         return Append(table, expected, rows)
 
     @rule(batch=st.lists(requests, min_size=1, max_size=6), which=st.integers(0, 1))

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import asyncpg
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection, Engine
 from sqlalchemy.event import listen, remove
 
@@ -200,7 +201,7 @@ async def test_text_that_the_server_cannot_store_fails_one_request(
         results = await asyncio.gather(
             log.append(append(A, 0, "fine")),
             log.append(append(B, 0, "a zero \0 byte")),
-            log.append(Append(C, 0, [row(1)._replace(at=2**70)])),
+            log.append(Append(C, 0, [replace(row(1), at=2**70)])),
             return_exceptions=True,
         )
         assert [type(each) for each in results] == [Appended, DatabaseError, DatabaseError]

@@ -7,6 +7,7 @@ import signal
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
@@ -61,7 +62,7 @@ async def test_the_savepoint_of_an_archived_table_is_deleted(database: Temporary
 
     async with await database.open() as log:
         closing = append(A, 0, "1", "2")
-        closing.rows = [row(1), row(2)._replace(type="TableClosed")]
+        closing.rows = [row(1), replace(row(2), type="TableClosed")]
         await log.append(closing)
         await log.append(append(B, 0, "1", "2"))
         await put(log, A, saved(2))

@@ -12,24 +12,27 @@ from threading import Event
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged, DatabaseError, Overloaded, Unavailable
-from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log, Row, admin
+from dealer.eventlog import Append, Appended, Chain, Conflict, EventRecord, Known, Log, admin
 from tests.eventlog.conftest import TemporaryDatabase, TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append, cancelled_at, line_of, other_process, row
 
 
 async def test_rows_are_read_as_they_were_appended(database: TemporaryDatabase) -> None:
     rows = [
-        Row(1, "Dealt", 2, 2**41, '{"é":"\\u0000"}', b"c" * 32, b"\x00\xff", "id", b"digest"),
-        Row(2, "Drawn", 1, 2**41, "{}"),
+        EventRecord(
+            1, "Dealt", 2, 2**41, '{"é":"\\u0000"}', b"c" * 32, b"\x00\xff", "id", b"digest"
+        ),
+        EventRecord(2, "Drawn", 1, 2**41, "{}"),
     ]
     async with await database.open() as log:
         assert await log.append(Append(A, 0, rows)) == Appended(2)
     async with await database.open() as log:
         assert await log.read(A) == rows
-        assert all(type(each) is Row for each in await log.read(A))
+        assert all(type(each) is EventRecord for each in await log.read(A))
 
 
 async def test_reads_are_limited_to_a_range(database: TemporaryDatabase) -> None:
@@ -180,7 +183,7 @@ async def test_another_command_with_the_same_id_gets_the_digest_of_the_first(
 ) -> None:
     async with await database.open() as log:
         await log.append(append(A, 0, command="x"))
-        other = Append(A, 1, [row(2, command="x")._replace(digest=b"another body")])
+        other = Append(A, 1, [replace(row(2, command="x"), digest=b"another body")])
         assert await log.append(other) == Known(1, b"digest of x")
         assert await log.head(A) == 1
 
@@ -427,7 +430,7 @@ async def test_no_checkpoint_is_stored_for_an_archived_table(database: Temporary
         assert may_commit.wait(20)
 
     async with await database.open() as log, await database.open() as other:
-        closing = Append(A, 0, [row(1), row(2)._replace(type="TableClosed")], ((2, note(2)),))
+        closing = Append(A, 0, [row(1), replace(row(2), type="TableClosed")], ((2, note(2)),))
         await log.append(closing)
         archiving = asyncio.create_task(other.run_in_transaction(archive))
         await asyncio.to_thread(listed.wait, 20)

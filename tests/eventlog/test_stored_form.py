@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Append, Appended, Row
+from dealer.eventlog import Append, Appended, EventRecord
 from dealer.eventlog.stored_form import (
     KINDS,
     decode,
@@ -80,8 +80,8 @@ def test_every_row_is_made_again_exactly(
     kind: tuple[str, str], schema: int, hidden: bytes | None, command: str | None, data: Any
 ) -> None:
     digest = None if command is None else data.draw(packed_digests())
-    row = Row(7, kind[0], schema, 2**41, kind[1], None, hidden, command, digest)
-    assert Row._make(decode(encode(row))) == row
+    row = EventRecord(7, kind[0], schema, 2**41, kind[1], None, hidden, command, digest)
+    assert EventRecord(*decode(encode(row))) == row
 
 
 def packed_digests() -> st.SearchStrategy[bytes]:
@@ -102,7 +102,7 @@ def test_a_command_has_the_same_meaning_in_the_text_column(command: str) -> None
 
 def test_the_stored_form_is_short() -> None:
     name = f"seat:1:2/{uuid.uuid4()}"
-    drawn = Row(
+    drawn = EventRecord(
         58, "CardDrawn", 1, 0, '{"from":"deck","round":1,"seat":1,"slot":51}', b"c" * 32,
         b"h" * 44, name, b"d" * 16 + (1).to_bytes(4),
     )  # fmt: skip
@@ -111,18 +111,18 @@ def test_the_stored_form_is_short() -> None:
     assert isinstance(stored[7], bytes)
     assert (len(stored[7]), len(stored[8] or b"")) == (19, 17)
     slots = json.dumps(["ab" * 32] * 52, separators=(",", ":"))
-    sealed = Row(59, "DeckSealed", 1, 0, f'{{"first":0,"k":0,"round":1,"slots":{slots}}}')
+    sealed = EventRecord(59, "DeckSealed", 1, 0, f'{{"first":0,"k":0,"round":1,"slots":{slots}}}')
     assert encode(sealed)[4:7] == ("[0,0,1]", None, b"\xab" * 32 * 52)
 
 
 def test_a_list_under_the_code_of_a_type_is_no_event() -> None:
     with pytest.raises(ValueError, match="list"):
-        encode(Row(1, "D", 1, 0, "[1]"))
+        encode(EventRecord(1, "D", 1, 0, "[1]"))
 
 
 @pytest.mark.parametrize("public", ['["deck",1,1]', "[]", "["])
 def test_a_damaged_row_is_reported(public: str) -> None:
-    row = Row._make(decode((1, "D", 1, 0, public, None, None, None, None)))
+    row = EventRecord(*decode((1, "D", 1, 0, public, None, None, None, None)))
     with pytest.raises(DatabaseDamaged, match="backup"):
         row.members()
 
@@ -134,7 +134,7 @@ def test_the_kinds_have_the_members_of_their_types() -> None:
         assert list(fields) == names
 
 
-def examples() -> Iterator[Row]:
+def examples() -> Iterator[EventRecord]:
     """Rows of every type."""
     values: dict[str, Any] = {"slots": ["ab" * 32, "cd" * 32], "deck": ["As", "Kd"], "rules": {}}
     version = 0
@@ -148,10 +148,10 @@ def examples() -> Iterator[Row]:
             digest = bytes(range(16)) + (100 * version).to_bytes(4)
             command = f"{scope}:{version}/{uuid.UUID(int=version << 100)}"
             hidden = None if name == "DeckSealed" else b"\x01\x02"
-            yield Row(version, name, 1, 5, dump(public), b"c" * 32, hidden, command, digest)
-    yield Row(version + 1, "Said", 1, 5, '{"i":1}', None, None, "~abcd", bytes(20))
+            yield EventRecord(version, name, 1, 5, dump(public), b"c" * 32, hidden, command, digest)
+    yield EventRecord(version + 1, "Said", 1, 5, '{"i":1}', None, None, "~abcd", bytes(20))
     sealed = '{"first":0,"k":0,"round":1,"slots":[]}'
-    yield Row(version + 2, "DeckSealed", 1, 5, sealed, None, None, None, None)
+    yield EventRecord(version + 2, "DeckSealed", 1, 5, sealed, None, None, None, None)
 
 
 async def test_the_view_has_the_rows_in_their_canonical_form(database: TemporaryDatabase) -> None:
@@ -164,6 +164,6 @@ async def test_the_view_has_the_rows_in_their_canonical_form(database: Temporary
                 assert await log.find_command(A, row.command) == row
     columns = "version, type, schema, at, public, commitment, hidden, command"
     shown = database.execute(f"SELECT {columns} FROM events ORDER BY version")
-    assert [tuple(each) for each in shown] == [row[:8] for row in rows]
+    assert [tuple(each) for each in shown] == [row.row()[:8] for row in rows]
     short = database.execute("SELECT DISTINCT type FROM event WHERE length(type) = 1")
     assert {code for (code,) in short} == set(KINDS)

@@ -21,7 +21,7 @@ from dealer.gateway.rate_limit.bucket import ProcessorTime
 from dealer.gateway.rpc import dispatcher
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
-from dealer.service.live_table import LiveTable
+from dealer.service.event_ring import EventRing
 from dealer.service.memory import MEMORY
 from tests.gateway.conftest import Connect
 from tests.gateway.rpc_client import Refusal, RpcClient
@@ -88,7 +88,7 @@ def broken_listener(service: Service) -> tuple[Any, str]:
     ("owner", "name", "answers"),
     [
         (None, "a listener", {None}),
-        (LiveTable, "refresh_savepoint", {"unavailable"}),
+        (EventRing, "extend", {"unavailable"}),
         (Log, "submit", {"unavailable"}),
         (wire, "result", {"-32603"}),
     ],

@@ -13,7 +13,7 @@ from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.wire import protocol as wire
-from dealer.service import EncodedEvent
+from dealer.service import EventRecord
 
 READER = wire.Reader({name: method.params for name, method in METHODS.items()})
 
@@ -199,7 +199,9 @@ LEAF = '{"at":1,"public":{"n":"é"},"table":"t","type":"T","v":1,"version":5}'
 
 
 def test_an_event_frame_is_the_leaf_unchanged() -> None:
-    entry = EncodedEvent(5, LEAF, "CardDrawn", 2, '{"card":"As","salt":"00","slot":1}')
+    entry = EventRecord(
+        5, "CardDrawn", 1, 0, "", leaf=LEAF, seat=2, private='{"card":"As","salt":"00","slot":1}'
+    )
     head = '{"jsonrpc":"2.0","method":"event","params":'
     assert wire.events([entry], SPECTATOR).decode() == head + LEAF + "}"
     assert wire.events([entry], SeatHolder(1, 0)).decode() == head + LEAF + "}"
@@ -209,7 +211,7 @@ def test_an_event_frame_is_the_leaf_unchanged() -> None:
 
 
 def test_an_append_of_several_events_is_one_frame() -> None:
-    entries = [EncodedEvent(5, LEAF, "CardDrawn"), EncodedEvent(6, LEAF, "CardDrawn")]
+    entries = [EventRecord(n, "CardDrawn", 1, 0, "", leaf=LEAF) for n in (5, 6)]
     expected = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{LEAF},{LEAF}]}}}}'
     assert wire.events(entries, SPECTATOR).decode() == expected
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
@@ -99,15 +99,15 @@ def stream_of(connection: AnyConnection, number: int) -> int | bytes:
     return number
 
 
-def add_raw(connection: AnyConnection, stream: int, row: Row) -> None:
+def add_raw(connection: AnyConnection, stream: int, row: EventRecord) -> None:
     """Append a row to the stream that was added as the nth, whatever it contains."""
     connection.exec_driver_sql(
         "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
         " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (stream_of(connection, stream), *row),
+        (stream_of(connection, stream), *row.row()),
     )
     connection.exec_driver_sql(
-        "UPDATE stream SET version = ? WHERE id = ?", (row[0], stream_of(connection, stream))
+        "UPDATE stream SET version = ? WHERE id = ?", (row.version, stream_of(connection, stream))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from dealer.errors import Refused
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.eventlog.encryption import NONCE_BYTES
 from dealer.game.commands import (
     Actor,
@@ -37,7 +37,7 @@ from dealer.game.events import Event
 from dealer.game.state import Round, Table, evolve
 from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
-from dealer.service.encoding import EncodedAppend, encode
+from dealer.service.encoding import encode
 from dealer.service.round_secret import RoundSecret
 from tests.harness.postgres import Blocking
 from tests.projector.databases import AnyConnection
@@ -65,7 +65,7 @@ class Game:
         self.round_secrets: RoundSecret | NoRoundSecrets = NoRoundSecrets()
         self.secrets: dict[int, bytes] = {}
         self.events: list[tuple[Event, int]] = []
-        self.rows: list[Row] = []
+        self.rows: list[EventRecord] = []
         self.logged = 0
         self.now = now
         given = {"name": f"table {name}"} | (rules or {})
@@ -79,19 +79,17 @@ class Game:
     def do(self, command: Command) -> list[Event]:
         events = decide(command, self.table, self.round_secrets)
         self.now += 7
-        written = EncodedAppend(self.id, self.table.version)
-        encode(
+        self.rows += encode(
             events,
-            table=self.id,
+            table=self.id.hex(),
             version=self.table.version,
             at=self.now,
             tree=self.tree,
             secret=self.round_secrets,
             nonces=bytes(NONCE_BYTES * len(events)),
-            sign=lambda *, size, root: "",
-            into=written,
+            sign=lambda size, root: "",
+            checkpoints=[],
         )
-        self.rows += written.rows
         for event in events:
             evolve(self.table, event, self.now)
             self.events.append((event, self.now))
@@ -184,7 +182,7 @@ class Game:
             execute(
                 "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden,"
                 " command, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (number, *row),
+                (number, *row.row()),
             )
         execute("UPDATE stream SET version = ? WHERE id = ?", (last, number))
         execute("COMMIT")

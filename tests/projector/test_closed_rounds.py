@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.game.commands import StartShuffle
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.stream_projector import StreamProjector
@@ -68,8 +69,8 @@ def test_a_round_that_is_longer_than_a_slice_is_rebuilt(connection: Connection) 
     assert models(connection) == expected(*games)
 
 
-def swap_hidden(rows: list[Row], one: int, other: int) -> None:
-    rows[one] = rows[one]._replace(hidden=rows[other].hidden)
+def swap_hidden(rows: list[EventRecord], one: int, other: int) -> None:
+    rows[one] = replace(rows[one], hidden=rows[other].hidden)
 
 
 def first(game: Game, kind: str) -> int:
@@ -86,24 +87,24 @@ def alter_draw(game: Game) -> None:
 
 def drop_hidden(game: Game) -> None:
     swap = first(game, "CardsSwapped")
-    game.rows[swap] = game.rows[swap]._replace(hidden=None)
+    game.rows[swap] = replace(game.rows[swap], hidden=None)
 
 
 def alter_public(game: Game) -> None:
     draw = first(game, "CardDrawn")
-    game.rows[draw] = game.rows[draw]._replace(public="{")
+    game.rows[draw] = replace(game.rows[draw], public="{")
 
 
 def raise_schema(game: Game) -> None:
     draw = first(game, "CardDrawn")
-    game.rows[draw] = game.rows[draw]._replace(schema=2)
+    game.rows[draw] = replace(game.rows[draw], schema=2)
 
 
 def remove_seal(game: Game) -> None:
     """Close the round after swaps that no seal follows."""
     seal = first(game, "DeckSealed")
     close = game.rows[first(game, "RoundClosed")]
-    game.rows[seal:] = [close._replace(version=seal + 1)]
+    game.rows[seal:] = [replace(close, version=seal + 1)]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, event
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog import Row, migrate
+from dealer.eventlog import EventRecord, migrate
 from dealer.game.commands import CloseTable, Deal
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams
@@ -144,17 +145,23 @@ def test_a_projector_that_loses_a_race_writes_nothing(connection: Connection) ->
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        (Row(6, "CardsBurnt", 1, 0, "{}"), "newer version wrote it"),
-        (Row(6, "SeatLeft", 2, 0, '{"seat":1}'), "newer version wrote it"),
-        (Row(6, "SeatLeft", 1, 0, '{"chair":1}'), "members of its type"),
-        (Row(6, "SeatLeft", 1, 0, "not JSON"), "cannot be read"),
-        (Row(6, "DeckSealed", 1, 0, '{"first":0,"k":0,"round":1,"slots":[]}'), "does not fit"),
-        (Row(6, "CardDrawn", 1, 0, '{"from":"deck","round":1,"seat":1,"slot":0}'), "does not fit"),
-        (Row(7, "SeatLeft", 1, 0, '{"seat":1}'), "Version 6 is missing"),
+        (EventRecord(6, "CardsBurnt", 1, 0, "{}"), "newer version wrote it"),
+        (EventRecord(6, "SeatLeft", 2, 0, '{"seat":1}'), "newer version wrote it"),
+        (EventRecord(6, "SeatLeft", 1, 0, '{"chair":1}'), "members of its type"),
+        (EventRecord(6, "SeatLeft", 1, 0, "not JSON"), "cannot be read"),
+        (
+            EventRecord(6, "DeckSealed", 1, 0, '{"first":0,"k":0,"round":1,"slots":[]}'),
+            "does not fit",
+        ),
+        (
+            EventRecord(6, "CardDrawn", 1, 0, '{"from":"deck","round":1,"seat":1,"slot":0}'),
+            "does not fit",
+        ),
+        (EventRecord(7, "SeatLeft", 1, 0, '{"seat":1}'), "Version 6 is missing"),
     ],
 )
 def test_an_event_that_cannot_be_projected_stops_its_table_and_no_other(
-    row: Row, why: str, connection: Connection, caplog: pytest.LogCaptureFixture
+    row: EventRecord, why: str, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     damaged, sound = Game("damaged").sit("Ada", "Bob", "Cy"), short_game("sound")
     damaged.sit("Di")
@@ -217,7 +224,7 @@ def test_an_altered_hidden_part_stops_the_table_at_the_close_of_its_round(
 ) -> None:
     game = short_game()
     swap = next(n for n, row in enumerate(game.rows) if row.type == "CardsSwapped")
-    game.rows[swap] = game.rows[swap]._replace(hidden=game.rows[swap + 1].hidden)
+    game.rows[swap] = replace(game.rows[swap], hidden=game.rows[swap + 1].hidden)
     game.log(connection)
     (stopped,) = catch_up(connection).stopped.values()
     assert stopped.version == len(game.rows) - 1

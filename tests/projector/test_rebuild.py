@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.event import listen, remove
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog import Row, migrate
+from dealer.eventlog import EventRecord, migrate
 from dealer.projector.comparison import Difference
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
@@ -202,7 +202,7 @@ def test_a_table_that_cannot_be_projected_is_reported_and_the_others_are_rebuilt
 ) -> None:
     damaged, sound = Game("damaged"), short_game("sound")
     damaged.log(connection)
-    add_raw(connection, 1, Row(2, "CardsBurnt", 1, 0, "{}"))
+    add_raw(connection, 1, EventRecord(2, "CardsBurnt", 1, 0, "{}"))
     sound.log(connection)
     catch_up(connection)
     rebuild = rebuilt(connection, Rebuild(events=7))

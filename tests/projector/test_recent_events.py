@@ -12,10 +12,11 @@ from hypothesis import given
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog import Append, EventRecord
 from dealer.game.commands import Actor, Deal, Draw
-from dealer.game.events import CardShown, SeatLeft
+from dealer.game.events import CardShown, Event, SeatLeft
 from dealer.projector.lagging import LaggingStreams
-from dealer.projector.recent_events import RecentEvent, RecentEvents, public_event
+from dealer.projector.recent_events import RecentEvents, public_event
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from dealer.proof.codec import decode
@@ -32,11 +33,20 @@ def commit(
     """Write the game's next events to the log and hand them to the projector."""
     after = game.logged
     game.log(connection, upto=upto)
-    recent.put(game.id, events_of(game)[after : game.logged])
+    if game.logged > after:
+        recent.put([append(game, events_of(game)[after : game.logged])])
 
 
-def events_of(game: Game) -> list[RecentEvent]:
-    return [RecentEvent(version, at, event) for version, (event, at) in enumerate(game.events, 1)]
+def append(game: Game, records: list[EventRecord]) -> Append:
+    return Append(game.id, records[0].version - 1, records)
+
+
+def record(version: int, at: int, event: Event) -> EventRecord:
+    return EventRecord(version, type(event).__name__, 1, at, "{}", event=event)
+
+
+def events_of(game: Game) -> list[EventRecord]:
+    return [record(version, at, event) for version, (event, at) in enumerate(game.events, 1)]
 
 
 @pytest.fixture
@@ -205,7 +215,7 @@ def test_an_event_that_another_process_wrote_between_those_in_memory_is_read_fro
     game = short_game()
     game.log(connection)
     events = events_of(game)
-    recent.put(game.id, [each for each in events if each.version != missing])
+    recent.put([append(game, [each for each in events if each.version != missing])])
     catch_up(connection, projector)
     assert not projector.stopped
     assert models(connection) == expected(game)
@@ -272,13 +282,12 @@ def test_a_stopped_stream_is_no_reason_to_search(
     commit(connection, game, recent, upto=4)
     catch_up(connection, projector)
     game.log(connection, upto=6)
-    recent.put(
-        game.id, [RecentEvent(5, 0, SeatLeft(9)), RecentEvent(6, 0, CardShown(9, 9, "a", b""))]
-    )
+    shown = CardShown(9, 9, "a", b"")
+    recent.put([append(game, [record(5, 0, SeatLeft(9)), record(6, 0, shown)])])
     catch_up(connection, projector)
     assert [stopped.version for stopped in projector.stopped.values()] == [5]
     assert projected(connection) == [(6, 5)]
-    recent.put(game.id, events_of(game)[5:6])
+    recent.put([append(game, events_of(game)[5:6])])
     for _ in range(3):
         projector.look()
         catch_up(connection, projector)
@@ -293,7 +302,7 @@ def test_a_stopped_stream_that_another_process_projects_is_projected_again(
     catch_up(connection, projector)
     game.sit("Bob")
     game.log(connection)
-    recent.put(game.id, [RecentEvent(3, 0, CardShown(9, 9, "a", b""))])
+    recent.put([append(game, [record(3, 0, CardShown(9, 9, "a", b""))])])
     catch_up(connection, projector)
     assert projector.stopped
     catch_up(connection)  # another process, or a rebuild

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Connection
 
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.game.commands import Deal
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.rebuilt_tables import PREFIX
@@ -117,8 +117,10 @@ def test_a_fault_behind_a_long_round_stops_the_table_after_the_round(
     game = long_game().close_round()
     game.log(connection)
     last = len(game.rows)
-    add_raw(connection, 1, Row(last + 1, "SeatLeft", 1, 0, '{"seat":9}'))
-    add_raw(connection, 1, Row(last + 2, "StackCut", 1, 0, '{"at":1,"round":1,"stack":"deck"}'))
+    add_raw(connection, 1, EventRecord(last + 1, "SeatLeft", 1, 0, '{"seat":9}'))
+    add_raw(
+        connection, 1, EventRecord(last + 2, "StackCut", 1, 0, '{"at":1,"round":1,"stack":"deck"}')
+    )
     projector = catch_up(connection, projector_of_few())
     assert [stopped.version for stopped in projector.stopped.values()] == [last + 1]
     assert projected(connection) == [(last + 2, last + 1)]

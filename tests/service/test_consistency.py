@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Row
+from dealer.eventlog import EventRecord
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
 from dealer.service import consistency
@@ -34,12 +34,12 @@ class FakeLog:
 
     def __init__(self, count: int, *, text: str = "") -> None:
         self.rows = [
-            Row(version, "NoteAdded", 1, version, f'{{"text":"{text}"}}')
+            EventRecord(version, "NoteAdded", 1, version, f'{{"text":"{text}"}}')
             for version in range(1, count + 1)
         ]
         self.read_rows = 0
 
-    async def read(self, table: bytes, *, after: int, limit: int) -> list[Row]:
+    async def read(self, table: bytes, *, after: int, limit: int) -> list[EventRecord]:
         await asyncio.sleep(0)
         found = self.rows[after : after + limit]
         self.read_rows += len(found)

@@ -11,8 +11,9 @@ import pytest
 
 import dealer
 from dealer.errors import TableArchived, Unavailable
+from dealer.game.commands import Actor, CloseRound
 from dealer.service.live_table import TRANSITIONS, LiveTable, TableState
-from dealer.service.requests import Outcome, Request
+from dealer.service.requests import CommandExecution, Outcome
 
 TABLE = bytes(16)
 METHODS: dict[str, Callable[[LiveTable], object]] = {
@@ -67,7 +68,7 @@ def test_an_archived_table_answers_all_waiting_callers() -> None:
     answers: list[Outcome] = []
     committed: list[bool] = []
     table = live_table(TableState.RELOADING)
-    table.pending_retries.append(Request(None, answers.append))  # type: ignore[arg-type]
+    table.pending_retries.append(CommandExecution(command=CloseRound(Actor()), done=answers.append))
     table.when_committed(7, committed.append)
     table.give_up(TableArchived("in a file"))
     assert [type(answer) for answer in answers] == [TableArchived]
@@ -115,6 +116,6 @@ def test_only_the_live_table_assigns_its_state() -> None:
             for target in targets:
                 if not isinstance(target, ast.Attribute) or target.attr not in OWNED:
                     continue
-                if ast.unparse(target) != "stored.committed":  # of a StoredCommand
+                if ast.unparse(target) != "row.leaf":  # of an EventRecord
                     found.append((file.name, ast.unparse(node)))
     assert found == []

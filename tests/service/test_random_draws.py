@@ -26,7 +26,7 @@ from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.proof.keys import player_digest
 from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
 from dealer.service.random_draws import RandomDraws
-from dealer.service.requests import PendingDraw, Request
+from dealer.service.requests import CommandExecution, PendingDraw
 from tests.service.tables import (
     HOST,
     NONCE,
@@ -204,7 +204,8 @@ def repeated(outcomes: list[Any], seat: int) -> tuple[Any, ...]:
     """The arguments of `_resume` for a draw whose shuffle began at version 5."""
     draw = Draw(Actor(seat=seat))
     start = CommandResult(5, [ShuffleStarted(1, 0, "deck", 4, "backward", 1)])
-    return Request(DrawAtRandom(Actor(seat=seat)), outcomes.append), draw, start, outcomes.append
+    execution = CommandExecution(command=DrawAtRandom(Actor(seat=seat)), done=outcomes.append)
+    return execution, draw, start, outcomes.append
 
 
 async def test_a_seal_is_not_looked_for_while_the_version_is_void() -> None:

@@ -5,48 +5,54 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.service.encoding import EncodedEvent
+from dealer.eventlog import EventRecord
+from dealer.game.commands import Actor, CloseRound
 from dealer.service.event_ring import BYTES, EVENTS, EventRing
 from dealer.service.recent_commands import BUCKET, BUCKETS, RecentCommands
-from dealer.service.requests import StoredCommand
+from dealer.service.requests import CommandExecution, StoredCommand
+
+
+def in_flight(name: str, digest: bytes) -> CommandExecution:
+    return CommandExecution(command=CloseRound(Actor()), name=name, digest=digest)
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.booleans()), max_size=800))
 def test_a_stored_command_is_exact_or_absent(steps: list[tuple[int, bool]]) -> None:
     recent = RecentCommands()
-    model: dict[str, StoredCommand] = {}
+    model: dict[str, CommandExecution] = {}
+    committed_as: dict[str, tuple[bytes, int, int]] = {}
     latest: list[str] = []
     for version, (number, settled) in enumerate(steps, 1):
         name = f"seat:1:2/{number}"
         if name in model:
             continue
-        command = StoredCommand(number.to_bytes(16, "big"), version, number)
+        command = in_flight(name, number.to_bytes(16, "big"))
         model[name] = command
-        recent.start(name, command)
+        recent.start(command)
         assert recent.get(name) is command
         if settled:
-            command.committed = True
-            recent.settle(name, command)
+            committed_as[name] = command.digest, version, number
+            recent.settle(name, *committed_as[name])
             latest = [*latest, name][-BUCKET:]
     for name, command in model.items():
         found = recent.get(name)
         if found is None:
-            assert command.committed
+            assert name in committed_as
             assert name not in latest  # the latest ones are in memory in any bucket
+        elif isinstance(found, StoredCommand):
+            assert found == StoredCommand(*committed_as[name])
         else:
-            assert (found.digest, found.version, found.count, found.committed) == (
-                command.digest, command.version, command.count, command.committed,
-            )  # fmt: skip
+            assert found is command
+            assert name not in committed_as
     committed = recent.committed()
-    assert all(committed.get(name) is None for name, one in model.items() if not one.committed)
+    assert all(committed.get(name) is None for name in model if name not in committed_as)
 
 
 def test_memory_of_stored_commands_is_bounded() -> None:
     recent = RecentCommands()
     for number in range(10_000):
-        command = StoredCommand(bytes(16), number, 1)
-        recent.start(str(number), command)
-        recent.settle(str(number), command)
+        recent.start(in_flight(str(number), bytes(16)))
+        recent.settle(str(number), bytes(16), number, 1)
     found = [recent.get(str(number)) for number in range(10_000)]
     assert recent.size < BUCKETS * BUCKET * 64
     assert sum(map(bool, found)) == BUCKETS * BUCKET
@@ -57,7 +63,7 @@ def test_the_ring_has_the_newest_events_without_a_gap(appends: list[list[int]]) 
     ring, version = EventRing(), 0
     for lengths in appends:
         entries = [
-            EncodedEvent(version + n, "x" * length, "CardDrawn")
+            EventRecord(version + n, "CardDrawn", 1, 0, "", leaf="x" * length)
             for n, length in enumerate(lengths, 1)
         ]
         version = entries[-1].version

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import count
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.eventlog import Log
-from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
-from dealer.game.commands import Actor, Deal, Draw, StartShuffle, TakeSeat
+from dealer.eventlog.encryption import NONCE_BYTES
+from dealer.eventlog.rows import leaf_of
 from dealer.game.events import CardDrawn
-from dealer.proof.tree import Tree
-from dealer.service import CommitNotice, IdempotencyKey, LiveTable, Service, executor
-from dealer.service.encoding import EncodedAppend, encode, encode_draw
+from dealer.proof import codec
+from dealer.proof.tree import Tree, leaf_hash
+from dealer.service import Service
+from dealer.service.encoding import _hidden, encode, private_part
 from dealer.service.executor import NONCES
-from dealer.service.requests import ANONYMOUS_SCOPE
 from dealer.service.round_secret import RoundSecret
-from tests.service.tables import HOST, OPEN_ROUND
 
 TABLE = bytes(range(16))
 SECRET = RoundSecret(table=TABLE, round=3, secret=b"s" * 64, wrapped=b"")
@@ -45,90 +37,38 @@ DRAWS = st.builds(
     st.binary(min_size=NONCE_BYTES, max_size=NONCE_BYTES),
     st.lists(st.binary(min_size=32, max_size=32), max_size=9),
 )
-def test_both_encodings_are_equal(
+def test_a_draw_is_encoded_as_any_other_event(
     event: CardDrawn, version: int, at: int, nonce: bytes, leaves: list[bytes]
 ) -> None:
-    general, own = Tree(), Tree()
-    general.extend(leaves)
-    own.extend(leaves)
-    found = EncodedAppend(TABLE, version)
-    encode(
+    tree, expected = Tree(), Tree()
+    tree.extend(leaves)
+    expected.extend(leaves)
+    (found,) = encode(
         [event],
-        table=TABLE,
+        table=TABLE.hex(),
         version=version,
         at=at,
-        tree=general,
+        tree=tree,
         secret=SECRET,
         nonces=nonce,
-        sign=lambda **_: "",
-        into=found,
+        sign=lambda size, root: "",
+        checkpoints=[],
     )
-    row, entry = encode_draw(
-        event,
-        table_id=TABLE.hex(),
-        version=version + 1,
-        at=at,
-        tree=own,
-        secret=SECRET,
-        nonce=nonce,
-        command="seat:1:2/a",
-        digest=b"d" * 36,
-    )
-    (expected,) = found.rows
-    assert row == expected._replace(command="seat:1:2/a", digest=b"d" * 36)
-    assert [entry] == found.entries
-    assert found.checkpoints == []
-    assert (own.size, own.root()) == (general.size, general.root())
-
-
-async def played(file: Path) -> tuple[list[Any], list[CommitNotice], LiveTable]:
-    """The rows, the notices and the table of a game in which all random bytes are zeros."""
-    async with await Log.open(f"sqlite:///{file}") as log:
-        ticks = count(1_790_000_000_000)
-        service = Service(log, HouseKeys(bytes(32)), clock=lambda: next(ticks))
-        notices: list[CommitNotice] = []
-        service.on_notice(lambda _, notice: notices.append(notice))
-        key = IdempotencyKey(ANONYMOUS_SCOPE, "o" * 32)
-        live_table, _ = await service.open_table({"preset": "free"}, key=key)
-        for command in (TakeSeat("Ann"), TakeSeat("Bob"), OPEN_ROUND, StartShuffle(HOST)):
-            await service.execute(live_table, command)
-        for turn in range(5):
-            key = IdempotencyKey("seat:1", str(turn), b"draw")
-            done = await service.execute(live_table, Draw(Actor(seat=1)), key=key)
-            assert (await service.execute(live_table, Draw(Actor(seat=1)), key=key)) == done
-        await service.execute(live_table, Draw(Actor(seat=2), where="bottom"))
-        await service.execute(live_table, Deal(HOST, 1, (2,)))
-        await service.execute(live_table, Draw(Actor(seat=2), 2))
-        rows = await log.fetch("SELECT * FROM events ORDER BY stream, version")
-        await service.close()
-        return rows, notices, live_table
-
-
-async def test_a_game_has_the_same_rows_notices_and_state_with_both_encodings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    single = []
-
-    def counted(event: CardDrawn, **given: Any) -> Any:
-        single.append(event)
-        return encode_draw(event, **given)
-
-    monkeypatch.setattr(executor, "secrets", SimpleNamespace(token_bytes=bytes))
-    monkeypatch.setattr(executor, "encode_draw", counted)
-    rows, notices, live_table = await played(tmp_path / "own.db")
-    assert len(single) == 7
-    monkeypatch.setattr(executor, "CardDrawn", type("AnotherEvent", (), {}))
-    general_rows, general_notices, general = await played(tmp_path / "general.db")
-    assert len(single) == 7
-    assert [row.type for row in rows].count("CardDrawn") == 9
-    assert rows == general_rows
-    assert notices == general_notices
-    assert live_table.table == general.table
-    assert live_table.tree.root() == general.tree.root()
-    assert live_table.leaf == general.leaf
+    assert found.public == codec.encode_public(event)
+    assert (found.commitment, found.hidden) == _hidden(event, version + 1, SECRET, nonce)
+    assert (found.seat, found.private) == private_part(event, SECRET)
+    assert (found.version, found.at, found.type, found.event) == (
+        version + 1, at, "CardDrawn", event,
+    )  # fmt: skip
+    assert found.leaf == leaf_of(TABLE, found)
+    expected.append(leaf_hash(found.leaf.encode()))
+    assert (tree.size, tree.root()) == (expected.size, expected.root())
 
 
 async def test_no_nonce_is_used_twice(service: Service) -> None:
-    nonces = [service._executor._nonce() for _ in range(3 * NONCES)]
-    assert len(set(nonces)) == 3 * NONCES
-    assert {len(nonce) for nonce in nonces} == {NONCE_BYTES}
+    counts = [1, 3, NONCES, 2 * NONCES, 1, *[1] * (2 * NONCES)]
+    drawn = b"".join(service._executor._nonces(count) for count in counts)
+    size = NONCE_BYTES
+    assert len(drawn) == size * sum(counts)
+    nonces = {drawn[at : at + size] for at in range(0, len(drawn), size)}
+    assert len(nonces) == sum(counts)

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import Row, savepoints
+from dealer.eventlog import EventRecord, savepoints
 from dealer.game.commands import (
     Actor,
     CloseRound,
@@ -258,7 +258,7 @@ async def test_a_load_gives_way_to_other_tables(
     monkeypatch.setattr(loading, "SLICE", 4)
     reading, largest = service.log.read, 0
 
-    async def read(table: bytes, **options: Any) -> list[Row]:
+    async def read(table: bytes, **options: Any) -> list[EventRecord]:
         nonlocal largest
         rows = await reading(table, **options)
         largest = max(largest, len(rows))

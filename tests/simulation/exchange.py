@@ -20,8 +20,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
+from dealer.eventlog import EventRecord
 from dealer.game.tape import Tape
-from dealer.service import encoding, event_reader, executor, loading
+from dealer.service import encoding, executor
 from tests.simulation.plan import CLIENTS
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Shown:
     def __init__(self) -> None:
         self.faces: set[tuple[str, int, str]] = set()
 
-    def add(self, entry: encoding.EncodedEvent) -> None:
+    def add(self, entry: EventRecord) -> None:
         if entry.seat is not None:
             table, card = json.loads(entry.leaf)["table"], json.loads(entry.private)["card"]
             self.faces.add((table, entry.seat, card))
@@ -73,26 +74,19 @@ def recorded() -> Iterator[Shown]:
 
     Shuffles do not depend on the log in the block, in which the order of the deck is.
     """
-    shown, one, drawn, begin = Shown(), encoding.encoded_event, encoding.encode_draw, Tape.__init__
+    shown, encode, begin = Shown(), encoding.encode, Tape.__init__
 
-    def encoded_event(*arguments: Any) -> Any:
-        entry = one(*arguments)
-        shown.add(entry)
-        return entry
-
-    def encode_draw(*arguments: Any, **named: Any) -> Any:
-        row, entry = drawn(*arguments, **named)
-        shown.add(entry)
-        return row, entry
+    def encode_recorded(*arguments: Any, **named: Any) -> Any:
+        records = encode(*arguments, **named)
+        for record in records:
+            shown.add(record)
+        return records
 
     def begin_without_root(self: Tape, *, root: bytes, **inputs: Any) -> None:
         begin(self, root=bytes(len(root)), **inputs)
 
     with (
-        patch.object(encoding, "encoded_event", encoded_event),
-        patch.object(event_reader, "encoded_event", encoded_event),
-        patch.object(loading, "encoded_event", encoded_event),
-        patch.object(executor, "encode_draw", encode_draw),
+        patch.object(executor, "encode", encode_recorded),
         patch.object(Tape, "__init__", begin_without_root),
     ):
         yield shown

@@ -25,7 +25,7 @@ from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatur
 from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
 from dealer.eventlog.postgres import bulk_write
 from dealer.eventlog.postgres.bulk_write import COLUMNS, columns, to_columns
-from dealer.eventlog.rows import Append, Appended, Conflict, Known, Locked, Result, Row
+from dealer.eventlog.rows import Append, Appended, Conflict, EventRecord, Known, Locked, Result
 from dealer.eventlog.stored_form import decode, decode_command, stored_text
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ async def _write_one(
         first = request.rows[0]
         if check_written:
             found = await raw.fetchrow(_EVENT, table, first.version)
-            if found is not None and Row._make(decode(found)) == first:
+            if found is not None and EventRecord(*decode(found)).row() == first.row():
                 return Appended(request.end)
         # A command that was carried out is Known, whatever version this request expects.
         if first.command is not None:

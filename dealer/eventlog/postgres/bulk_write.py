@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dealer.eventlog.rows import Row
+from dealer.eventlog.rows import ROW_COLUMNS, EventRecord
 from dealer.eventlog.stored_form import encode, stored_text
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 COPY_FROM = 200
 """More rows than this are written by COPY: three more round trips, and less time per row."""
 
-COLUMNS = ("stream", *Row._fields)
+COLUMNS = ("stream", *ROW_COLUMNS)
 
-_COMMAND = Row._fields.index("command")
+_COMMAND = ROW_COLUMNS.index("command")
 
 _TAKE = """
 WITH request AS MATERIALIZED (
@@ -98,7 +98,7 @@ async def _copy(
     return tables
 
 
-def to_columns(row: Row) -> Sequence[Any]:
+def to_columns(row: EventRecord) -> Sequence[Any]:
     """The columns of a row as they are stored."""
     stored = encode(row)
     if row.command is None:

@@ -57,7 +57,7 @@ def require_room_for(round_: Round, stacks: Sequence[str]) -> None:
 
 def taken(round_: Round, stack: str, count: int, where: str) -> list[int]:
     """The next `count` slots from an end of a stack, in the order in which they leave it."""
-    cards = round_.cards(stack)
+    cards = round_.stacks.get(stack, [])
     if count < 1:
         raise BadRequest("Name at least one card.")
     if count > len(cards):

@@ -15,7 +15,7 @@ from dealer.game.commands import AddNote
 from dealer.game.shuffle import full
 from dealer.game.stacks import DECK
 from dealer.gateway.decks.deck import API
-from dealer.service import CommitNotice, EncodedEvent, LiveTable, Service
+from dealer.service import CommitNotice, EventRecord, LiveTable, Service
 
 UNSHUFFLED = "deck.unshuffled"
 PILE = "deck.pile"
@@ -42,7 +42,7 @@ class DeckNotes:
         self.shuffled = False
         self.piles: list[str] = []
 
-    def read(self, entries: list[EncodedEvent]) -> None:
+    def read(self, entries: list[EventRecord]) -> None:
         """Take the events that follow."""
         for entry in entries:
             if entry.version <= self.version:

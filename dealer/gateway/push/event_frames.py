@@ -10,12 +10,12 @@ from dealer.game.events import CHECKPOINT_TYPES, SeatGivenUp
 from dealer.game.view import Viewer
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
-from dealer.service import EncodedEvent
+from dealer.service import EventRecord
 
 _SEAT_GIVEN_UP = frozenset(kind.__name__ for kind in get_args(SeatGivenUp))
 
 
-def event_frame(entries: Sequence[EncodedEvent], viewer: Viewer) -> bytes:
+def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
     """One frame with these events as `viewer` may see them."""
     return wire.text_frame(wire.events(entries, viewer))
 
@@ -26,7 +26,7 @@ def checkpoint_frame(table: str, size: int, note: str) -> bytes:
 
 
 def backlog_frames(
-    table: str, entries: Sequence[EncodedEvent], notes: Mapping[int, str], viewer: Viewer
+    table: str, entries: Sequence[EventRecord], notes: Mapping[int, str], viewer: Viewer
 ) -> bytes:
     """Frames of events, each checkpoint after the events that it covers; `notes` are by size."""
     frames, run = [], []
@@ -41,12 +41,12 @@ def backlog_frames(
     return b"".join(frames)
 
 
-def may_have_checkpoints(entries: Iterable[EncodedEvent]) -> bool:
+def may_have_checkpoints(entries: Iterable[EventRecord]) -> bool:
     """Whether the server signs a checkpoint after one of these events."""
     return any(entry.type in CHECKPOINT_TYPES for entry in entries)
 
 
-def seats_left(entries: Iterable[EncodedEvent]) -> dict[int, int]:
+def seats_left(entries: Iterable[EventRecord]) -> dict[int, int]:
     """The seats that were given up in these events, each with the first version of that."""
     left: dict[int, int] = {}
     for entry in entries:

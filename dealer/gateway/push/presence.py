@@ -18,7 +18,7 @@ from dealer.gateway.push.absence import Absences
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
-from dealer.service import Attendance, EncodedEvent, LiveTable, SharedPresence
+from dealer.service import Attendance, EventRecord, LiveTable, SharedPresence
 
 DELAY = 0.1
 """Seconds in which changes are collected into one notification."""
@@ -95,7 +95,7 @@ class Presence:
             loop = asyncio.get_running_loop()
             self._timers[live_table] = loop.call_later(DELAY, self._notify, live_table)
 
-    def published(self, live_table: LiveTable, entries: Iterable[EncodedEvent]) -> None:
+    def published(self, live_table: LiveTable, entries: Iterable[EventRecord]) -> None:
         """Check whether new events changed a seat of a table that clients follow."""
         if live_table in self._followed and any(entry.type in _SEAT_EVENTS for entry in entries):
             self.changed(live_table)

@@ -22,7 +22,7 @@ from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.params import Params
 from dealer.gateway.wire.results import Error
 from dealer.gateway.wire.views import ErrorData
-from dealer.service import EncodedEvent
+from dealer.service import EventRecord
 
 PROTOCOL = "dealer.v1"
 """WebSocket subprotocol."""
@@ -225,7 +225,7 @@ def notification(method: str, params: Struct) -> bytes:
     return b'{"jsonrpc":"2.0","method":"' + method.encode() + b'","params":' + encode(params) + b"}"
 
 
-def events(entries: Sequence[EncodedEvent], viewer: Viewer) -> bytes:
+def events(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
     """The notification of one append, its events in order, as `viewer` may see them."""
     if len(entries) == 1:
         shown = event_params(entries[0], viewer)
@@ -234,7 +234,7 @@ def events(entries: Sequence[EncodedEvent], viewer: Viewer) -> bytes:
     return f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
 
 
-def event_params(entry: EncodedEvent, viewer: Viewer) -> str:
+def event_params(entry: EventRecord, viewer: Viewer) -> str:
     """One event as `viewer` may see it: the leaf unchanged, plus a private face of its own."""
     owner = entry.seat
     if owner is None or not may_see(viewer, owner, entry.version):

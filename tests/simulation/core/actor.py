@@ -9,13 +9,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError
+from dealer.eventlog import EventRecord
 from dealer.game import commands as c
 from dealer.game.commands import Command
 from dealer.game.events import SeatTaken
 from dealer.game.state import SeatHolder, Table
 from dealer.proof.keys import player_digest
 from dealer.service import CommandResult, IdempotencyKey, Service
-from dealer.service.encoding import EncodedEvent
 from tests.simulation.core.calls import Call, RandomDrawCall, TableCall, WorkCall
 from tests.simulation.core.choices import CHOICES
 from tests.simulation.core.following import Following
@@ -235,7 +235,7 @@ class Actor(Following):
 
     # Events
 
-    def received(self, table: str, entries: Sequence[EncodedEvent]) -> None:
+    def received(self, table: str, entries: Sequence[EventRecord]) -> None:
         """Events of the stream; a player contributes to the shuffles that ask for it."""
         if table == self.table:
             self.version = entries[-1].version

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DatabaseLocked, DatabaseUnavailable, DealerError, Overloaded
+from dealer.eventlog import EventRecord
 from dealer.eventlog.presence import Attendance
 from dealer.game.view import SPECTATOR
-from dealer.service.encoding import EncodedEvent
 from dealer.service.live_table import LiveTable
 from dealer.service.snapshots import CommitNotice
 
@@ -73,7 +73,7 @@ class Stream:
                 )
             self._deliver(notice.entries)
 
-    def _deliver(self, entries: Sequence[EncodedEvent]) -> None:
+    def _deliver(self, entries: Sequence[EventRecord]) -> None:
         for entry in entries:
             if entry.version != self.cursor + 1 and not self.actor.world.restored_while_running:
                 self.actor.world.fault(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dealer.eventlog import EventRecord
 from dealer.service import CommandResult
-from dealer.service.encoding import EncodedEvent
 from dealer.service.snapshots import CommitNotice
 from tests.simulation.checks import ARCHIVED
 from tests.simulation.witness import Witness
@@ -67,7 +67,7 @@ class CoreWitness(Witness):
         for entry in notice.entries:
             self._is_in_log(table, entry)
 
-    def delivered(self, table: str, entry: EncodedEvent) -> None:
+    def delivered(self, table: str, entry: EventRecord) -> None:
         """A stream gets an event: that of the log, with the same face from each source."""
         self._is_in_log(table, entry)
         self.received[table] = max(entry.version, self.received.get(table, 0))
@@ -76,7 +76,7 @@ class CoreWitness(Witness):
         if shown != known:
             self._world.fault(f"version {entry.version} shows {shown}, and before {known}")
 
-    def _is_in_log(self, table: str, entry: EncodedEvent) -> None:
+    def _is_in_log(self, table: str, entry: EventRecord) -> None:
         leaves = self.log.get(table, ())
         if self._world.restored_while_running:
             return

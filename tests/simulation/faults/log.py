@@ -12,8 +12,8 @@ from dealer.feed.positions import Place
 from dealer.projector import runner
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
-from dealer.service.executor import CommandExecutor, PendingAppend
-from dealer.service.requests import CommandResult
+from dealer.service.executor import CommandExecutor
+from dealer.service.requests import CommandExecution, CommandResult
 from tests.simulation.faults import Replacement, fault, fault_of
 
 
@@ -21,9 +21,8 @@ from tests.simulation.faults import Replacement, fault, fault_of
 def reply_before_commit(submit: Any, self: Log, request: Any) -> None:
     """The caller is answered when its append is queued."""
     submit(self, request)
-    if isinstance(request, PendingAppend):
-        request.request.done(CommandResult(request.end, request.events))
-        request.request.done = lambda outcome: None
+    if isinstance(request, CommandExecution):
+        request.answer(CommandResult(request.end, request.events))
 
 
 @fault_of(Log, "submit")
@@ -43,10 +42,12 @@ def conflict_taken_for_success(append: Any, self: Writer, batch: list[Append], *
 
 
 @fault_of(CommandExecutor, "_identify")
-def command_id_not_stored(identify: Any, self: CommandExecutor, pending: PendingAppend) -> None:
+def command_id_not_stored(
+    identify: Any, self: CommandExecutor, execution: CommandExecution
+) -> None:
     """The id of a command is remembered, but not written with its events."""
-    identify(self, pending)
-    pending.rows[0] = pending.rows[0]._replace(command=None, digest=None)
+    identify(self, execution)
+    execution.rows[0].command = execution.rows[0].digest = None
 
 
 @fault_of(Writer, "_take")

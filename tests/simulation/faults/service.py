@@ -73,9 +73,9 @@ def deadline_in_wall_time(_: Any, self: Deadlines, live_table: LiveTable, which:
         self.arm(live_table)
         return
     from dealer.game.commands import CheckDeadlines
-    from dealer.service.requests import Request
+    from dealer.service.requests import CommandExecution
 
-    self._submit(live_table, Request(CheckDeadlines(which[-1]), lambda _: None))
+    self._submit(live_table, CommandExecution(command=CheckDeadlines(which[-1])))
 
 
 @fault_of(Loader, "advance")
