@@ -24,7 +24,7 @@ from dealer.service.live_table import LiveTable
 from dealer.service.maintenance import MaintenanceMode
 from dealer.service.requests import CommandExecution, PendingDraw, Settler
 from dealer.service.round_secret import RoundSecret
-from dealer.service.table_cache import SMALL, TableCache
+from dealer.service.table_cache import TableCache
 
 NONCES = 256
 """Random nonces of events that are requested from the system at a time, at least."""
@@ -76,7 +76,7 @@ class CommandExecutor:
             raise VersionConflict("The table has changed; read its state and decide again.")
         if self._maintenance.targets:
             self._maintenance.require(live_table.table_id, command)
-        if live_table.weight > SMALL:
+        if live_table.weight > self._cache.small:
             self._cache.require_room_to_grow(live_table, command)
         secret = live_table.secret
         if isinstance(command, OpenRound):

@@ -85,6 +85,7 @@ class TableCache:
         self._loader = loader
         self.bound = bound
         self.bytes_bound = bytes_bound
+        self.small = SMALL
         self.bytes = 0
         self.other_bytes = 0
         self.load_seconds = Histogram(LONG_SECONDS)
@@ -191,7 +192,7 @@ class TableCache:
 
     def require_room_to_grow(self, live_table: LiveTable, command: Command) -> None:
         """Raise Overloaded if the command would make a large table larger while memory is full."""
-        if live_table.weight > SMALL and self.full and not isinstance(command, _ENDING):
+        if live_table.weight > self.small and self.full and not isinstance(command, _ENDING):
             raise Overloaded(
                 "This table is large, and the tables in use take all the memory that this server "
                 "has for them; close its round, or try again shortly."

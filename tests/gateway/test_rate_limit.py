@@ -120,14 +120,14 @@ def test_the_greatest_debts_of_an_address_are_kept() -> None:
 
 def test_an_address_is_blocked_until_its_debt_is_paid() -> None:
     client = ClientBudget(LIMITS, 0.0)
-    waits = [client.spend(1.0, 0.0) for _ in range(599)]
+    waits = [client.admit(1.0, 0.0) for _ in range(599)]
     assert waits[:400] == [0.0] * 400
     assert all(wait > 0.0 for wait in waits[400:])
     assert client.blocked(0.0) == 0.0
-    client.spend(1.0, 0.0)
+    client.admit(1.0, 0.0)
     assert client.blocked(0.0) == pytest.approx(2.0)
     client.charge(1000.0)
-    client.spend(500.0, 1.0)
+    client.admit(500.0, 1.0)
     assert client.blocked(1.0) == pytest.approx(2.0), "no debt exceeds the patience"
     assert client.blocked(2.9) > 0.0
     assert client.blocked(3.01) == 0.0
@@ -137,7 +137,7 @@ def test_clients_that_retry_do_not_block_each_other() -> None:
     """They send twice as much as the address may, and half of it is granted."""
     client, granted = ClientBudget(LIMITS, 0.0), 0
     for tick in range(2000):
-        granted += client.spend(1.0, tick / 200) == 0.0
+        granted += client.admit(1.0, tick / 200) == 0.0
     assert granted == pytest.approx(LIMITS.address_burst + LIMITS.address_rate * 10, rel=0.01)
     assert client.blocked(10.0) == 0.0
 
@@ -188,7 +188,7 @@ def test_the_number_of_remembered_addresses_is_bounded(addresses, connected) -> 
     for number in connected:
         budgets.client(str(number), 0.0).connections += 1
     for number, weight in addresses:
-        budgets.client(str(number), 0.0).spend(weight, 0.0)
+        budgets.client(str(number), 0.0).admit(weight, 0.0)
         assert len(budgets) <= 16 + len(connected) + 4
     for number in connected:
         assert budgets.client(str(number), 0.0).connections == 1
@@ -197,9 +197,9 @@ def test_the_number_of_remembered_addresses_is_bounded(addresses, connected) -> 
 def test_the_least_indebted_addresses_are_forgotten_first() -> None:
     budgets = Budgets(LIMITS, clients=100)
     debtor = budgets.client("203.0.113.7", 0.0)
-    debtor.spend(500.0, 0.0)
+    debtor.admit(500.0, 0.0)
     for number in range(10_000):
-        budgets.client(f"2001:db8:0:{number:x}::/64", 0.0).spend(2.0, 0.0)
+        budgets.client(f"2001:db8:0:{number:x}::/64", 0.0).admit(2.0, 0.0)
     assert budgets.client("203.0.113.7", 0.0) is debtor
 
 

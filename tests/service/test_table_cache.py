@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from dealer.errors import DatabaseUnavailable, Overloaded, UnknownTable
 from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.service import Service
-from dealer.service import table_cache as module
 from dealer.service.live_table import TABLE_BYTES, LiveTable
 from dealer.service.table_cache import LOADS, TableCache
 from tests.gateway.rpc_client import eventually
@@ -123,7 +122,7 @@ async def test_a_large_table_may_end_but_not_grow_without_room(
     await service.execute(live_table, StartShuffle(HOST))
     service.tables.bytes_bound = 1
     await service.execute(live_table, Draw(Actor(seat=1)))  # a small table may grow
-    monkeypatch.setattr(module, "SMALL", 10_000)
+    service.tables.small = 10_000
     for command in (Draw(Actor(seat=1)), StartShuffle(HOST)):
         with pytest.raises(Overloaded, match="close its round"):
             await service.execute(live_table, command)

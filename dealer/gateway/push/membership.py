@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dealer.errors import BadRequest, NotEntitled, VersionConflict
 from dealer.game.commands import Actor
-from dealer.game.state import SeatHolder
+from dealer.game.state import Player, SeatHolder
 from dealer.gateway.push.subscription import Subscription
 from dealer.service import LiveTable
 from dealer.service.service_keys import ServiceKey
+from dealer.service.service_tables import scope_of
 
 
 def require_right(key: ServiceKey, right: str) -> None:
     """Raise NotEntitled, which names the right, unless the key has it."""
     if not key.may(right):
         raise NotEntitled(f"This needs the right `{right}`, which your service key does not have.")
+
+
+class Sender(NamedTuple):
+    """The sender of a connection's commands, and the scope of their ids."""
+
+    actor: Actor
+    scope: str
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -33,6 +42,7 @@ class Membership:
     tokens: set[str] = field(default_factory=set)
     subscription: Subscription | None = None
     _holder: SeatHolder | None = None
+    _sender: tuple[Player | None, Sender] | None = None  # the last one, and its player
 
     @property
     def holder(self) -> SeatHolder | None:
@@ -90,17 +100,36 @@ class Membership:
             return Actor(self.host)
         return Actor(self.host, holder.seat, holder.taken_at)
 
-    def service_actor(self, right: str | None) -> Actor:
-        """The sender of a service's command for which a key needs `right`, None for no right.
-
-        With a token of the table the connection acts by the token alone. Raises NotEntitled if the
-        key does not have the right.
-        """
+    def _service_sender(self, service: ServiceKey, right: str | None) -> Sender:
+        """With a token of the table the connection acts by the token alone."""
         actor = self.actor()
-        if self.service is None or right is None or actor.host or actor.seat is not None:
-            return actor
-        require_right(self.service, right)
-        return Actor(service=True)
+        if right is None or actor.host or actor.seat is not None:
+            return Sender(actor, self.scope())
+        require_right(service, right)
+        return Sender(Actor(service=True), scope_of(service))
+
+    def sender(self, right: str | None) -> Sender | None:
+        """The sender of this connection's next command; None for a seat that is not yet on disk.
+
+        A service's key needs `right`, None for no right. Raises NotEntitled without it, and to a
+        stranger at a private table, before any other refusal, which would reveal its state.
+        """
+        table = self.live_table.table
+        if self._sender is not None and not table.moved:
+            player, sender = self._sender
+            # A player has an object of their own as long as they have the seat.
+            if player is None or table.seats.get(sender.actor.seat or 0) is player:
+                return sender
+        if not self.settled:
+            return None
+        if self.service is not None:
+            return self._service_sender(self.service, right)
+        self.require_watching()
+        sender = Sender(self.actor(), self.scope())
+        seat = sender.actor.seat
+        player = None if seat is None else table.seats.get(seat)
+        self._sender = (player, sender) if self.host or player is not None else None
+        return sender
 
     def take_seat(self, holder: SeatHolder) -> None:
         """Act for a seat from now on; BadRequest if this connection acts for another one."""
@@ -109,7 +138,11 @@ class Membership:
             raise BadRequest(
                 "This connection already has a seat at this table; use another for another seat."
             )
-        self._holder = holder
+        self._holder, self._sender = holder, None
+
+    def become_host(self) -> None:
+        """Act with the host token from now on."""
+        self.host, self._sender = True, None
 
     def may_watch(self) -> bool:
         """Whether this connection may see the table at the moment."""

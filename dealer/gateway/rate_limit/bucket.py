@@ -12,51 +12,54 @@ HIGHEST_CHARGE = 0.5
 
 
 class Bucket:
-    """Refills at `rate` tokens per second up to `burst`; its level can be negative (debt)."""
+    """Refills at `rate` tokens per second up to `burst`; its level can be negative (debt).
 
-    __slots__ = ("_at", "_burst", "_level", "_rate")
+    `tokens` is the level at the time `at`.
+    """
+
+    __slots__ = ("at", "burst", "rate", "tokens")
 
     def __init__(self, *, rate: float, burst: float, now: float) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._level = burst
-        self._at = now
+        self.rate = rate
+        self.burst = burst
+        self.tokens = burst
+        self.at = now
 
     def level(self, now: float) -> float:
         """The number of tokens at `now`; negative while the bucket is in debt."""
-        level = self._level + (now - self._at) * self._rate
-        self._level = level = self._burst if level > self._burst else level
-        self._at = now
+        level = self.tokens + (now - self.at) * self.rate
+        self.tokens = level = self.burst if level > self.burst else level
+        self.at = now
         return level
 
     def take(self, now: float) -> float:
         """Take one token: 0.0 if there was one, otherwise the seconds until there is one."""
         level = self.level(now)
         if level >= 1.0:
-            self._level = level - 1.0
+            self.tokens = level - 1.0
             return 0.0
-        return (1.0 - level) / self._rate
+        return (1.0 - level) / self.rate
 
     def charge(self, amount: float) -> None:
         """Take `amount` tokens, into debt if necessary; a negative amount is a refund."""
-        self._level -= amount
+        self.tokens -= amount
 
     def use_up(self, amount: float) -> bool:
         """Take up to `amount` tokens without going into debt; whether the bucket is empty then."""
-        self._level = max(0.0, self._level - amount)
-        return self._level == 0.0
+        self.tokens = max(0.0, self.tokens - amount)
+        return self.tokens == 0.0
 
     def wait(self, level: float, now: float) -> float:
         """Seconds until there are `level` tokens; 0.0 if there already are."""
-        return max(0.0, (level - self.level(now)) / self._rate)
+        return max(0.0, (level - self.level(now)) / self.rate)
 
     def debt(self, now: float) -> float:
         """Seconds until the bucket is full."""
-        return (self._burst - self.level(now)) / self._rate
+        return (self.burst - self.level(now)) / self.rate
 
     def lower_to(self, other: Bucket, now: float) -> None:
         """Have at most the level of `other`, a bucket of the same rate and burst."""
-        self._level = min(self.level(now), other.level(now))
+        self.tokens = min(self.level(now), other.level(now))
 
 
 class ProcessorTime(Bucket):

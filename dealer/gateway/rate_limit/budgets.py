@@ -3,7 +3,7 @@
     budgets = Budgets(limits)
     client = budgets.client("203.0.113.5", now)   # shared by all connections of the address
     allowance = client.lease(now)                 # of one connection
-    client.spend(1.0, now)                        # 0.0, or the seconds to wait
+    client.admit(1.0, now, allowance.commands)    # 0.0, or the seconds to wait
     client.release(allowance, now)                # the connection is closed; its debt remains
 
 A debt belongs to the address and to the player: the next connection of the address inherits the
@@ -32,6 +32,9 @@ MAX_PLAYERS = 16_384
 """Seats and hosts whose allowances are kept, at most."""
 
 HOUR = 3600.0
+
+_OWED = float("-inf")
+"""The least level of a bucket whose debt does not matter."""
 
 HOUSE_BURST = 0.1
 """Of the tables that all clients may open in an hour, the share that they may open at once."""
@@ -135,20 +138,39 @@ class ClientBudget:
 
     # Messages
 
-    def spend(self, weight: float, now: float) -> float:
+    def admit(
+        self, weight: float, now: float, connection: Bucket | None = None, *, timed: bool = False
+    ) -> float:
         """Charge a message or request: 0.0 if within the budget, otherwise the seconds to wait.
 
-        A rejected one is charged to the bucket `patience` of the address: once that is empty, the
-        address is blocked until it is full again. (If rejected messages were charged to the
-        budget, clients that retry would block each other permanently.)
+        It counts as `weight` messages of the address and as one in the bucket of its `connection`,
+        also where the other refuses it; with `timed` no processor time may be owed.
+
+        A message beyond the budget of the address is charged to its bucket `patience`: once that
+        is empty, the address is blocked until it is full again. (If such messages were charged to
+        the budget, clients that retry would block each other permanently.)
         """
-        if self._messages.level(now) >= 1.0:
-            self._messages.charge(weight)
-            return 0.0
-        self._patience.level(now)
-        if self._patience.use_up(weight):
-            self._blocked = True
-        return self._messages.wait(1.0, now)
+        messages, cpu = self._messages, self.cpu
+        longest = 0.0
+        # `Bucket.wait` for all of them without calls: every message passes here.
+        for bucket, least in (
+            (messages, 1.0), (connection or messages, 1.0), (cpu, 0.0 if timed else _OWED),
+        ):  # fmt: skip
+            tokens = bucket.tokens + (now - bucket.at) * bucket.rate
+            if tokens > bucket.burst:
+                tokens = bucket.burst
+            bucket.tokens, bucket.at = tokens, now
+            if tokens < least:
+                longest = max(longest, (least - tokens) / bucket.rate)
+        if connection is not None and connection.tokens >= 1.0:
+            connection.tokens -= 1.0
+        if messages.tokens >= 1.0:
+            messages.tokens -= weight
+        else:
+            self._patience.level(now)
+            if self._patience.use_up(weight):
+                self._blocked = True
+        return longest
 
     def charge(self, weight: float) -> None:
         """Charge the additional cost of an accepted message."""

@@ -83,9 +83,8 @@ def request_weight(params: Params) -> float:
 
 def bytes_written(command: Command, table: Table) -> int:
     """Upper bound of the bytes that the server writes to disk for a command that is accepted."""
-    if type(command) is Draw and command.cards is None and not command.whole:  # the most frequent
-        drawn = min(command.count, _cards(table, command.source))
-        return BYTES_PER_COMMIT + BYTES_PER_EVENT * drawn
+    if type(command) is Draw and command.count == 1 and not command.whole:  # the most frequent
+        return BYTES_PER_COMMIT + BYTES_PER_EVENT
     match command:
         case Draw() | Move() | Show():
             return BYTES_PER_COMMIT + BYTES_PER_EVENT * _moved(command, table)

@@ -17,19 +17,18 @@ from typing import cast
 
 from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
-from dealer.game.commands import DrawAtRandom, TransferHost, VacateSeat
+from dealer.game.commands import Draw, DrawAtRandom, TransferHost, VacateSeat
 from dealer.gateway.close_codes import RESTART, CloseCode
-from dealer.gateway.push.membership import Membership
-from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
+from dealer.gateway.push.membership import Membership, Sender
+from dealer.gateway.rate_limit.costs import EVENT_SECONDS, bytes_written, request_weight, weight
 from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.gateway.rpc.commands import TableCommand, command_key
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.rpc.commands import TableCommand
+from dealer.gateway.rpc.methods import METHODS, Handler
 from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.gateway.rpc.session import PING_FRAME, Session
 from dealer.gateway.wire import protocol as wire
-from dealer.service import CommandResult
+from dealer.service import CommandResult, IdempotencyKey
 from dealer.service.requests import OnResult, Outcome
-from dealer.service.service_tables import scope_of
 
 _reader = wire.Reader({name: method.params for name, method in METHODS.items()})
 
@@ -66,7 +65,7 @@ class Dispatcher:
 
     def on_ping(self) -> bool:
         """Whether a ping or pong is within the rate; it counts like a request."""
-        return not self.session.closed and self.session.check_rate(None, PING_FRAME)
+        return not self.session.closed and self.session.admit(None, PING_FRAME)
 
     def finish(self) -> None:
         """Run nothing more, and close the connection when what was received is answered.
@@ -92,55 +91,49 @@ class Dispatcher:
 
     def _handle(self, data: bytes) -> None:
         call = _reader.read(data)
-        if isinstance(call, wire.Fault):
-            self._reject(call, data)
+        if type(call) is not wire.Call:
+            self._reject(cast("wire.Fault", call), data)
             return
         self.request_seen = True
+        method, session = METHODS[call.method], self.session
         try:
-            self._run(call)
+            if not session.admit(call.id, call.method, automatic=method.automatic):
+                return
+            if self._finishing or (self._context.draining and not session.pushes):
+                raise Unavailable("The server is shutting down; reconnect and send this again.")
+            handler, params = method.handler, call.params
+            if type(handler) is TableCommand:
+                membership = session.memberships.get(params.table)
+                if membership is not None and not handler.of_players:
+                    sender = membership.sender(METHOD_RIGHTS.get(call.method))
+                    known = params.token is None or params.token in membership.tokens
+                    if sender is not None and known:
+                        self._execute(call, handler, membership, sender)
+                        return
+                self._start(call, partial(self._run_elsewhere, call, handler), blocking=True)
+                return
+            if method.pushes and not session.pushes:
+                raise BadRequest(
+                    f"{call.method} is about a connection and what follows on it: send it over a "
+                    "WebSocket. Over HTTP use table.state with a token, or GET /feed."
+                )
+            session.charge(request_weight(params))
+            work = partial(cast("Handler", handler), session, call)
+            self._start(call, work, blocking=True)
         except Exception as error:
-            self.session.fail(call, error)
+            session.fail(call, error)
 
     def _reject(self, fault: wire.Fault, data: bytes) -> None:
         if self.session.pushes and not wire.is_utf8(data):
             # RFC 6455, section 8.1: such a message fails the connection.
             self.session.transport.close_with(CloseCode.INVALID_DATA, "a text message is UTF-8")
             return
-        if self.session.check_rate(fault.id, "unreadable"):
+        if self.session.admit(fault.id, "unreadable"):
             self._context.metrics.calls["unreadable", str(fault.code)] += 1
             if fault.id is not None:
                 self.session.send(wire.fault(fault.id, fault.code, fault.message))
 
-    def _run(self, call: wire.Call) -> None:
-        method = METHODS[call.method]
-        if not self.session.check_rate(call.id, call.method, automatic=method.automatic):
-            return
-        if self._finishing or (self._context.draining and not self.session.pushes):
-            raise Unavailable("The server is shutting down; reconnect and send this again.")
-        if method.pushes and not self.session.pushes:
-            raise BadRequest(
-                f"{call.method} is about a connection and what follows on it: send it over a "
-                "WebSocket. Over HTTP use table.state with a token, or GET /feed."
-            )
-        handler = method.handler
-        if isinstance(handler, TableCommand):
-            self._run_command(call, handler)
-        else:
-            self.session.charge(request_weight(call.params))
-            self._start(call, partial(handler, self.session, call), blocking=True)
-
     # Commands at a table
-
-    def _run_command(self, call: wire.Call, command: TableCommand) -> None:
-        params = call.params
-        membership = self.session.memberships.get(params.table)
-        new_token = params.token is not None and (
-            membership is None or params.token not in membership.tokens
-        )
-        if membership is None or new_token or command.of_players or not membership.settled:
-            self._start(call, partial(self._run_elsewhere, call, command), blocking=True)
-        else:
-            self._execute(call, command, membership)
 
     async def _run_elsewhere(self, call: wire.Call, command: TableCommand) -> None:
         """Run a command that needs to read first.
@@ -156,38 +149,37 @@ class Dispatcher:
             if membership.settled:
                 break
             await membership.settle()
-        self._execute(call, command, membership, absence)
+        sender = membership.sender(METHOD_RIGHTS.get(call.method))
+        assert sender is not None  # it is settled
+        self._execute(call, command, membership, sender, absence)
 
     def _execute(
         self,
         call: wire.Call,
         method: TableCommand,
         membership: Membership,
+        sender: Sender,
         absence: Absence | None = None,
     ) -> None:
-        params, live_table = call.params, membership.live_table
-        if membership.service is None:
-            # Before all others: any other refusal would reveal the table's state to a stranger.
-            membership.require_watching()
-            actor = membership.actor()
-        else:
-            actor = membership.service_actor(METHOD_RIGHTS.get(call.method))
-        command = method.build(actor, params, live_table.table)
-        if method.of_players:
+        params, live_table, session = call.params, membership.live_table, self.session
+        actor, scope = sender
+        table = live_table.table
+        command = method.build(actor, params, table)
+        if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
-        cost = bytes_written(command, live_table.table)
-        self.session.pay(cost)
-        if more := weight(command, live_table.table):
-            self.session.charge(more)
-        as_host = actor.host and (method.role == "host" or actor.seat is None)
-        scope = "host" if as_host else membership.scope()
+        cost = bytes_written(command, table)
+        session.budget.pay(cost, self._context.clock())
+        if type(command) is not Draw and (more := weight(command, table)):
+            session.charge(more)
+        if actor.host and (method.role == "host" or actor.seat is None):
+            scope = "host"
         done: OnResult = partial(self._on_outcome, call, method, cost)
-        if actor.service and membership.service is not None:
-            scope = scope_of(membership.service)
-            if call.method in JOURNALLED:
-                done = partial(self._on_service_outcome, call, membership, done)
-        key, service = command_key(call, scope), self._context.service
-        if isinstance(command, DrawAtRandom):
+        if actor.service and call.method in JOURNALLED:
+            done = partial(self._on_service_outcome, call, membership, done)
+        key, service = None, self._context.service
+        if params.cmd is not None:
+            key = IdempotencyKey(scope, params.cmd, wire.content(call))
+        if type(command) is DrawAtRandom:
             draw = partial(
                 service.draw_at_random, live_table, command, key=key, expect=params.expect
             )
@@ -221,11 +213,12 @@ class Dispatcher:
             if not isinstance(outcome, CommandResult):
                 self.session.budget.refund(cost, outcome)
                 raise outcome
-            self.session.budget.cpu.step(event_seconds(outcome.events))
+            self.session.budget.cpu.step(EVENT_SECONDS * len(outcome.events))
             self.session.answer(call, method.answer(outcome))
         except Exception as error:
             self.session.fail(call, error)
-        self._close_if_finished()
+        if self._finishing:
+            self._close_if_finished()
 
     async def _draw_at_random(
         self,
@@ -239,7 +232,7 @@ class Dispatcher:
         except DealerError as error:
             self.session.budget.refund(cost, error)
             raise
-        self.session.budget.cpu.step(event_seconds(done.events))
+        self.session.budget.cpu.step(EVENT_SECONDS * len(done.events))
         self.session.answer(call, method.answer(done))
 
     # Requests that take more than one step

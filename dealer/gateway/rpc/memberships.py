@@ -142,7 +142,7 @@ class Memberships:
 
     def become_host(self, membership: Membership) -> None:
         self.add(membership)
-        membership.host = True
+        membership.become_host()
         self._authenticated(("host", membership.live_table.id))
 
     def take_seat(self, membership: Membership, holder: SeatHolder) -> None:

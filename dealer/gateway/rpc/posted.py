@@ -92,15 +92,15 @@ class PostedSession(Session):
         if on_answer is not None:
             on_answer(PostedAnswer(payload, self._retry_after_ms, ends))
 
-    def check_rate(self, id: bytes | None, method: str, *, automatic: bool = False) -> bool:
-        within = super().check_rate(id, method, automatic=automatic)
+    def admit(self, id: bytes | None, method: str, *, automatic: bool = False) -> bool:
+        within = super().admit(id, method, automatic=automatic)
         if not within:
             self.finish()
         return within
 
     def answer(self, call: wire.Call, answer: Struct) -> None:
         super().answer(call, answer)
-        self.finish()
+        self.finish(None if call.id is None else wire.result(call.id, answer))
 
     def fail(self, call: wire.Call, error: Exception) -> None:
         if isinstance(error, RateLimited):

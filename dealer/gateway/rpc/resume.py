@@ -67,7 +67,7 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
     with context.broadcaster.paused(subscription):
         if after > version or version - after > context.limits.resume:
             return await _resume_from_snapshot(session, membership, after)
-        paid = partial(session.pay, BYTES_PER_COMMIT)
+        paid = partial(session.budget.pay, BYTES_PER_COMMIT, context.clock())
         size, note = await context.service.checkpoint(live_table, writing=paid)
         await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
     table = live_table.table_id

@@ -119,17 +119,17 @@ class Session:
 
     # Rate limits
 
-    def check_rate(self, id: bytes | None, method: str, *, automatic: bool = False) -> bool:
+    def admit(self, id: bytes | None, method: str, *, automatic: bool = False) -> bool:
         """Whether a message is within the rates of this connection and of its address.
 
         Otherwise refuses it, and closes the connection of a client that does not slow down.
         """
         now, allowance = self.context.clock(), self._allowance
-        bucket = allowance.automatic if automatic else allowance.commands
-        weight = AUTOMATIC_WEIGHT if automatic else 1.0
+        bucket, weight = allowance.commands, 1.0
+        if automatic:
+            bucket, weight = allowance.automatic, AUTOMATIC_WEIGHT
         # A pong costs hardly any time, and without pongs a client would disconnect.
-        busy = 0.0 if method == PING_FRAME else self.budget.busy(now)
-        wait = max(bucket.take(now), self.budget.spend(weight, now), busy)
+        wait = self.budget.admit(weight, now, bucket, timed=method is not PING_FRAME)
         if not wait:
             return True
         self.context.metrics.calls[method, RateLimited.reason] += 1
@@ -138,7 +138,8 @@ class Session:
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
         elif id is not None:
-            reason = self.budget.cpu_exhausted if busy else "Too many requests"
+            owed = method is not PING_FRAME and self.budget.busy(now)
+            reason = self.budget.cpu_exhausted if owed else "Too many requests"
             self.refuse(id, rate_limited(reason, wait))
         return False
 
@@ -146,10 +147,6 @@ class Session:
         """Charge the additional cost of an accepted message, in messages."""
         self._allowance.commands.charge(weight)
         self.budget.charge(weight)
-
-    def pay(self, written: int) -> None:
-        """Charge bytes that are about to be written to disk; see `ClientBudget.pay`."""
-        self.budget.pay(written, self.context.clock())
 
     def paying(self, written: int, *, decks: int = 0) -> AbstractContextManager[None]:
         """Charge what a block writes, and a table of so many decks; see `ClientBudget.paying`."""
@@ -194,8 +191,8 @@ class Session:
 
     def answer(self, call: wire.Call, answer: Struct) -> None:
         """Count and send a result; nothing is sent to a request without an id."""
-        if call.id is not None:
-            self.send(wire.result(call.id, answer))
+        if call.id is not None and not self.closed:
+            self.transport.write(wire.text_frame(wire.result(call.id, answer)))
         self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
 
     def fail(self, call: wire.Call, error: Exception) -> None:

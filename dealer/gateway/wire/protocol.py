@@ -58,7 +58,7 @@ class _Identified(Struct):
     id: Raw = Raw()
 
 
-class Call(NamedTuple):
+class Call(Struct):
     """A decoded request; `id` is its JSON text, None where no answer is wanted.
 
     `received` is when it was decoded, in seconds of `perf_counter`.
@@ -104,7 +104,10 @@ class Reader:
             return Fault(answer_to, ErrorCode.UNKNOWN_METHOD, "There is no such method.")
         try:
             params = decode(envelope.params)
-            duplicate = _has_duplicate_member(data, envelope)
+            # Usually each colon is that of a member, and each member is another one.
+            members = 0 if envelope.params is _NO_PARAMS else 1 + len(_members(envelope.params))
+            plain = data.count(b":") == 2 + bool(id) + members
+            duplicate = not plain and _has_duplicate_member(data)
         except (ValueError, RecursionError) as error:
             message = _validation_message(error, "The parameters")
             return Fault(answer_to, ErrorCode.INVALID_PARAMS, message)
@@ -121,17 +124,8 @@ _is_id = re.compile(rb'"[^\x00-\x1f]*"|-?[0-9]{1,20}|null', re.DOTALL).fullmatch
 _located = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<where>[^`]*)`)?", re.DOTALL)
 
 
-def _has_duplicate_member(data: bytes, envelope: Envelope) -> bool:
-    """Whether an object of a request has a member twice, which JSON parsers treat differently.
-
-    A member has a colon. So usually it is enough that the text has as many colons as the request
-    has different members; there are more if a string has one, or an object within the parameters.
-    """
-    distinct = 2 + bool(envelope.id)
-    if envelope.params is not _NO_PARAMS:
-        distinct += 1 + len(_members(envelope.params))
-    if data.count(b":") == distinct:
-        return False
+def _has_duplicate_member(data: bytes) -> bool:
+    """Whether an object of a request has a member twice, which JSON parsers treat differently."""
     duplicate = False
 
     def check(pairs: list[tuple[str, Any]]) -> None:
@@ -226,20 +220,20 @@ def notification(method: str, params: Struct) -> bytes:
 
 
 def events(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
-    """The notification of one append, its events in order, as `viewer` may see them."""
-    if len(entries) == 1:
-        shown = event_params(entries[0], viewer)
-        return f'{{"jsonrpc":"2.0","method":"event","params":{shown}}}'.encode()
-    listed = ",".join([event_params(entry, viewer) for entry in entries])
+    """The notification of one append, its events in order, as `viewer` may see them.
+
+    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat.
+    """
+    shown = [
+        entry.leaf
+        if entry.seat is None or not may_see(viewer, entry.seat, entry.version)
+        else f'{entry.leaf[:-1]},"private":{entry.private}}}'
+        for entry in entries
+    ]
+    if len(shown) == 1:
+        return f'{{"jsonrpc":"2.0","method":"event","params":{shown[0]}}}'.encode()
+    listed = ",".join(shown)
     return f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
-
-
-def event_params(entry: EventRecord, viewer: Viewer) -> str:
-    """One event as `viewer` may see it: the leaf unchanged, plus a private face of its own."""
-    owner = entry.seat
-    if owner is None or not may_see(viewer, owner, entry.version):
-        return entry.leaf
-    return f'{entry.leaf[:-1]},"private":{entry.private}}}'
 
 
 def text_frame(payload: bytes) -> bytes:

@@ -145,7 +145,7 @@ class Admission:
         """
         unknown_key = self.identify(connection, request)
         budget, now = connection.budget, self._context.clock()
-        wait = max(budget.spend(1.0, now), budget.blocked(now), budget.busy(now))
+        wait = max(budget.admit(1.0, now, timed=True), budget.blocked(now))
         if wait:
             self._reject("rate", address=connection.address)
             return unavailable("Too many requests", wait, HTTPStatus.TOO_MANY_REQUESTS)
@@ -184,7 +184,7 @@ class Admission:
     ) -> Response | None:
         """Refusal of an address or key that is blocked until its debt is paid."""
         budget, now = connection.budget, self._context.clock()
-        budget.spend(request_weight(request.path), now)
+        budget.admit(request_weight(request.path), now)
         wait = budget.blocked(now)
         if status is HTTPStatus.TOO_MANY_REQUESTS:
             wait = max(wait, budget.busy(now))  # before the body is read

@@ -37,6 +37,10 @@ MAX_FRAGMENTS = 64
 """Fragments of one message; its size has its own limit, but fragments may be empty."""
 
 
+def _discard(data: bytes) -> None:
+    """For what is written after the close frame, or before the handshake."""
+
+
 class ConnectionCallbacks(NamedTuple):
     """Called by a connection: when it is made, lost, and closed by the server with a code.
 
@@ -74,15 +78,11 @@ class PlayerConnection(ClientConnection):
         self._rate_limited = False  # closed for its rate: only the client's close frame is read
         self._fragments: list[bytes] = []
         self._send_timer: asyncio.TimerHandle | None = None  # a full write buffer
+        self.write: Callable[[bytes], None] = _discard  # the transport's while it is open
         self._send_frame = protocol.send_frame
         protocol.send_frame = self._send_library_frame  # type: ignore[method-assign]
 
     # Transport
-
-    def write(self, data: bytes) -> None:
-        """Send whole frames; nothing is sent after the close frame."""
-        if self.protocol.state is OPEN and not self.transport.is_closing():
-            self.transport.write(data)
 
     async def drained(self) -> bool:
         while self.paused and self.protocol.state is OPEN:
@@ -120,6 +120,7 @@ class PlayerConnection(ClientConnection):
     def handshake_done(self, dispatcher: Dispatcher) -> None:
         """Dispatch the client's frames from now on, beginning with those it sent early."""
         self.dispatcher = dispatcher
+        self.write = self.transport.write
         self._start_open_timer()
         early, self.early = self.early, bytearray()
         if len(early) == EARLY:
@@ -137,6 +138,7 @@ class PlayerConnection(ClientConnection):
         self._callbacks.on_disconnect(self)
 
     def _end_session(self) -> None:
+        self.write = _discard  # nothing is sent after the close frame
         if self.dispatcher is not None:
             self.dispatcher.close()
 
@@ -171,12 +173,12 @@ class PlayerConnection(ClientConnection):
 
     def data_received(self, data: bytes) -> None:
         self.silent = 0
-        protocol, dispatcher = self.protocol, self.dispatcher
+        dispatcher = self.dispatcher
         if dispatcher is None:
             super().data_received(data)
             return
         if self._between_frames and not self._rate_limited:
-            if protocol.state is OPEN and protocol.current_size is None:
+            if self.write is not _discard and not self._fragments:
                 text = parse_single_text_frame(data, limit=self.limits.message)
                 if text is not None:
                     dispatcher.receive(text)
@@ -188,7 +190,7 @@ class PlayerConnection(ClientConnection):
             self.frames_received(data[start : start + SLICE])
         if self._rate_limited and ends_with_close(data):
             self.transport.close()
-        elif protocol.close_expected():
+        elif self.protocol.close_expected():
             self._end_session()
             self._start_close_timer()
 
@@ -200,6 +202,8 @@ class PlayerConnection(ClientConnection):
         if self.dispatcher is None or not isinstance(event, Frame):
             super().process_event(event)
             return
+        if self.protocol.state is not OPEN:
+            self.write = _discard  # the close frame that followed was answered already
         opcode = event.opcode
         if opcode is Opcode.TEXT and event.fin:
             self.dispatcher.receive(bytes(event.data))
