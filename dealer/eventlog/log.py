@@ -32,14 +32,19 @@ _SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
 class Log(ReadOnlyLog):
     """The events of every table, for reading and writing; made by `Log.open`, ended by `close`.
 
-    `commit_seconds` has each commit, with the statements of its batch, failed ones too.
+    `commit_seconds` has each commit, with the statements of its batch, failed ones too, and
+    `delivery_seconds` the time from each to the last of its results.
     Every method may raise a DatabaseError whose text says what to do.
     """
 
     def __init__(self, writer: Writer, reader: Reader) -> None:
         super().__init__(reader)
         self._writer = writer
+        # `Writer.submit` and `Writer.full` as they are: every command passes them.
+        self.submit = writer.submit
+        self.full = writer.full
         self.commit_seconds = writer.commit_seconds
+        self.delivery_seconds = writer.delivery_seconds
 
     @classmethod
     async def open(
@@ -118,11 +123,6 @@ class Log(ReadOnlyLog):
         """Number of queued requests."""
         return self._writer.waiting
 
-    @property
-    def full(self) -> bool:
-        """Whether the next request would be refused as Overloaded."""
-        return self._writer.full
-
     async def require_file(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
         self.check()
@@ -130,23 +130,12 @@ class Log(ReadOnlyLog):
             # The store finds out after a commit, even of nothing, whether SQLite shrank the file.
             await self.run_in_transaction(lambda connection: None)
 
-    def submit(self, request: Append) -> None:
-        """Queue an append whose `settle` gets its result.
-
-        Requests are decided in the order of these calls. If a batch fails, each result is a
-        DatabaseError. Raises ValueError if the rows do not follow `expected`, Overloaded when the
-        queue is full, Unavailable after `close`.
-        """
-        _validate(request)
-        self._writer.submit(request)
-
     def append(self, request: Append) -> asyncio.Future[Result]:
         """Queue a request, like `submit`; the future is resolved once the result is durable.
 
         It raises DatabaseError if the batch failed, of which then nothing was written. A cancelled
         caller loses the result, not the append: the command id finds it.
         """
-        _validate(request)
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         request.future = future
         self._writer.submit(request)
@@ -187,15 +176,3 @@ class Log(ReadOnlyLog):
             return stored
 
         return await self.run_in_transaction(work)
-
-
-def _validate(request: Append) -> None:
-    if len(request.table) != 16:
-        raise ValueError("a table id has 16 bytes")
-    if not request.rows and not request.checkpoints:
-        raise ValueError("an append needs rows or checkpoints")
-    version = request.expected
-    for row in request.rows:
-        version += 1
-        if row.version != version:
-            raise ValueError(f"a row has version {row.version}, expected {version}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import astuple
@@ -46,10 +46,6 @@ class EventRecord(msgspec.Struct):
         """Its columns, in the order of `ROW_COLUMNS`."""
         return astuple(self)[: len(ROW_COLUMNS)]
 
-    def drop_columns(self) -> None:
-        """Release what only the writer needs."""
-        self.public, self.commitment, self.hidden, self.command, self.digest = "", *_NO_COLUMNS
-
     def members(self) -> dict[str, Any]:
         """The public part as an object; raises DatabaseDamaged if it is not a JSON object."""
         try:
@@ -61,7 +57,6 @@ class EventRecord(msgspec.Struct):
             ) from None
 
 
-_NO_COLUMNS = (None, None, None, None)
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 ROW_COLUMNS = EventRecord.__struct_fields__[:9]
@@ -136,13 +131,13 @@ def reject(future: asyncio.Future[Any], error: Exception) -> None:
         future.set_exception(error)
 
 
-class Appended(NamedTuple):
+class Appended(msgspec.Struct, frozen=True):
     """Written and durable; the table is now at `version`."""
 
     version: int
 
 
-class Conflict(NamedTuple):
+class Conflict(msgspec.Struct, frozen=True):
     """Nothing was written: the table is at `version`, not at the expected one.
 
     0 if there is no such table, or if it is archived.
@@ -151,7 +146,7 @@ class Conflict(NamedTuple):
     version: int
 
 
-class Known(NamedTuple):
+class Known(msgspec.Struct, frozen=True):
     """Nothing was written: the append with this command id is in the log from `version` on.
 
     Compare `digest` with the command's own: another one means that the id was used twice.
@@ -161,7 +156,7 @@ class Known(NamedTuple):
     digest: bytes | None
 
 
-class Locked(NamedTuple):
+class Locked(msgspec.Struct, frozen=True):
     """Not decided yet: another transaction locks the table; give the store the request again.
 
     `doubtful` if an earlier attempt, whose answer was lost, may have written it.

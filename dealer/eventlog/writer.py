@@ -30,7 +30,7 @@ from dealer.errors import DatabaseError, DatabaseLocked, Overloaded, Unavailable
 from dealer.eventlog.locked_requests import LockedRequests
 from dealer.eventlog.rows import Append, Locked, Result, reject, resolve
 from dealer.eventlog.store import LoopStore, Store
-from dealer.histogram import LONG_SECONDS, Histogram
+from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
 
 Slice = Callable[[Connection], bool]
 Written = Callable[[Sequence[Append], Sequence[Result]], None]
@@ -106,7 +106,7 @@ class Writer:
     `commit_listeners` are called on the loop with the appends of a batch and their results, after
     each append has its own; `written_listeners` on the thread that commits, after COMMIT,
     before a result is delivered. `commit_seconds` has the time of each batch in the store, with its
-    COMMIT.
+    COMMIT, and `delivery_seconds` that from its COMMIT to its last result.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class Writer:
         self.commit_listeners: list[Committed] = []
         self.written_listeners: list[Written] = []
         self.commit_seconds = Histogram(LONG_SECONDS)
+        self.delivery_seconds = Histogram(SECONDS)
         self._store = store
         self._loop_store = loop_store
         self._policy = policy
@@ -130,7 +131,7 @@ class Writer:
         self._queue: deque[Append] = deque()
         self._locked = LockedRequests()
         self._batch: list[Append] = []  # being written, or left undecided by a failure
-        self._decided: deque[tuple[list[Append], Sequence[Result]]] = deque()
+        self._decided: deque[tuple[list[Append], Sequence[Result], float]] = deque()
         self._batches_since_job = 0
         self._jobs: deque[_Job] = deque()
         self._store_lock = Lock()
@@ -152,8 +153,8 @@ class Writer:
         """Number of queued appends, without the batch that is being written."""
         return len(self._queue) + self._locked.count
 
-    @property
     def full(self) -> bool:
+        """Whether the next append would be refused as Overloaded."""
         return len(self._queue) + self._locked.count >= self._max_queued
 
     async def start(self) -> None:
@@ -166,11 +167,17 @@ class Writer:
             raise
 
     def submit(self, append: Append) -> None:
-        """Queue an append; appends are decided in the order of these calls.
+        """Queue an append whose `settle` gets its result, in the order of these calls.
 
-        Raises Overloaded when the queue is full, Unavailable after `close`, and a DatabaseError
-        after the writer has failed.
+        If a batch fails, each result is a DatabaseError. Raises ValueError if the rows do not
+        follow `expected`, Overloaded when the queue is full, Unavailable after `close`, and a
+        DatabaseError after the writer has failed.
         """
+        if len(append.table) != 16 or not (append.rows or append.checkpoints):
+            raise ValueError("an append is to a table, whose id has 16 bytes, and adds something")
+        for version, row in enumerate(append.rows, append.expected + 1):
+            if row.version != version:
+                raise ValueError(f"a row has version {row.version}, expected {version}")
         if self._failure is not None or self._closing:
             self._require_running()
         if len(self._queue) + self._locked.count >= self._max_queued:
@@ -255,13 +262,14 @@ class Writer:
         has committed the next one.
         """
         while self._decided:
-            batch, results = self._decided.popleft()
+            batch, results, decided_at = self._decided.popleft()
             pairs = list(zip(batch, results, strict=True))
             for append, result in pairs:
                 try:
                     append.settle(result)
                 except Exception as error:
                     self._report(error)
+            self.delivery_seconds.observe(perf_counter() - decided_at)
             for listener in tuple(self.commit_listeners):
                 try:
                     listener(pairs)
@@ -282,7 +290,8 @@ class Writer:
             undecided = [*self._batch, *self._locked.drain(), *self._queue]
             self._batch = []
             self._queue.clear()
-            self._decided.append((undecided, [self._failure] * len(undecided)))
+            failures = [self._failure] * len(undecided)
+            self._decided.append((undecided, failures, perf_counter()))
             self._deliver()
         while self._jobs:
             future = self._jobs.popleft().future
@@ -388,7 +397,7 @@ class Writer:
             decided = cast("Sequence[Result]", results)
             for listener in tuple(self.written_listeners):
                 listener(batch, decided)
-            self._decided.append((batch, decided))
+            self._decided.append((batch, decided, perf_counter()))
 
     def _append(self, batch: list[Append], *, wait: bool) -> Sequence[Result | Locked]:
         """The store's results, or its error for each append; DatabaseLocked only if not `wait`."""

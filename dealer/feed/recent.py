@@ -30,20 +30,17 @@ class RecentFeed:
         self._count = 0
 
     def add_rows(self, rows: Sequence[FeedRow]) -> None:
-        """Remember the rows of a slice; those before a gap are forgotten."""
-        if not rows:
-            return
-        if not self._head.followers or (self._rows and rows[0].seq != self._rows[-1].seq + 1):
+        """Remember the rows of a slice; those before a gap are forgotten, without followers all."""
+        if not self._head.followers:
             self._rows.clear()
-        if self._head.followers:
+            self.forget()
+        elif rows:
+            if self._rows and rows[0].seq != self._rows[-1].seq + 1:
+                self._rows.clear()
             self._rows.extend(rows)
 
     def add_events(self, table: bytes, events: Sequence[EventRecord]) -> None:
         """Remember committed events of a table, in the order of their versions."""
-        if not self._head.followers:
-            if self._count or self._older:
-                self.forget()
-            return
         known = self._newer.get(table)
         if known is None:
             self._newer[table] = list(events)

@@ -220,6 +220,10 @@ def histograms(service: Service) -> dict[str, tuple[str, Callable[[], Histogram]
             "Time of a batch in the database, with its COMMIT.",
             lambda: service.log.commit_seconds,
         ),
+        "dealer_commit_to_send_seconds": (
+            "From a commit to its last frame and answer.",
+            lambda: service.log.delivery_seconds,
+        ),
         "dealer_table_load_seconds": (
             "From the first need of a table to its state in memory.",
             lambda: service.tables.load_seconds,

@@ -174,8 +174,12 @@ class RoundKeys:
 
     def event_commitment(self, version: int, hidden: str) -> bytes:
         """The commitment to the hidden part (canonical text) of the event at this version."""
-        salt, part = self.event_salt(version), hidden.encode()
-        parts = be64(version) + _LENGTH_32 + salt + be32(len(part)) + part
+        packed, part = be64(version), hidden.encode()
+        inner = self._event_salt.copy()  # `event_salt`, without the call
+        inner.update(packed)
+        outer = self._outer.copy()
+        outer.update(inner.digest())
+        parts = packed + _LENGTH_32 + outer.digest() + be32(len(part)) + part
         return sha256(self._event_start + parts).digest()
 
     def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:

@@ -39,7 +39,7 @@ from dealer.service.requests import (
 )
 from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.stored_savepoints import StoredSavepoints
-from dealer.service.table_cache import TableCache
+from dealer.service.table_cache import EVENTS, LONG, TableCache
 
 INTERNAL = "The server had an internal error; its log says more."
 
@@ -98,7 +98,7 @@ class CommandProcessor:
         if live_table.state is TableState.RELOADING:
             live_table.pending_retries.append(execution)
             return
-        if self._log.full:
+        if self._log.full():
             execution.answer(Overloaded("The server has too much to write; try again shortly."))
             return
         if execution.name is not None:
@@ -162,12 +162,40 @@ class CommandProcessor:
         """Publish first, then answer the caller, then the others that waited for it."""
         if self._closed:
             return
+        live_table: LiveTable = execution.live_table
+        records, notes = execution.rows, execution.checkpoints
+        newest = records[-1]
         try:
-            self._settle_committed(execution)
+            signed = notes[-1][0] if notes else 0
+            live_table.append_committed(newest.version, newest.leaf, signed=signed)
+            if live_table.subscribers and not self._cache.full:
+                live_table.ring.extend(records)
+            self._notify(live_table, CommitNotice(records, notes))
+            result = CommandResult(newest.version, execution.events)
+            execution.answer(result)
+            if execution.name is not None:
+                first, count = records[0].version, len(records)
+                live_table.stored_commands.settle(execution.name, execution.digest, first, count)
+                if execution.waiters:
+                    self._answer_waiters(execution, result)
+            if execution.pending_draw is not None:
+                for answer in execution.pending_draw.answers:
+                    answer(execution.draw_outcome())
+            if live_table.commit_waiters:
+                live_table.notify_commit_waiters()
+            for record in records:
+                # Only the writer needed them: subscribers, feed and projector may keep the record.
+                record.public, record.commitment, record.hidden = "", None, None
+                record.command = record.digest = None
+            grown = newest.version - live_table.weighed_at
+            if grown >= EVENTS or len(newest.leaf) > LONG:
+                self._cache.weigh(live_table)
+            if signed:
+                self._savepoints.write_due(live_table)
         except Exception as error:
             self._settle_after_internal_error(execution, error)
-        if execution.live_table.state is not TableState.ACTIVE:
-            self.reloader.start_if_due(execution.live_table)
+        if live_table.state is not TableState.ACTIVE:
+            self.reloader.start_if_due(live_table)
 
     def lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
         """Nothing of the append was written: the state in memory is ahead of the log."""
@@ -178,33 +206,6 @@ class CommandProcessor:
         except Exception as error:
             self._settle_after_internal_error(execution, error)
         self.reloader.start_if_due(execution.live_table)
-
-    def _settle_committed(self, execution: CommandExecution) -> None:
-        live_table: LiveTable = execution.live_table
-        records, notes = execution.rows, execution.checkpoints
-        newest = records[-1]
-        signed = notes[-1][0] if notes else 0
-        live_table.append_committed(newest.version, newest.leaf, signed=signed)
-        if live_table.subscribers and not self._cache.full:
-            live_table.ring.extend(records)
-        self._notify(live_table, CommitNotice(records, notes))
-        result = CommandResult(newest.version, execution.events)
-        execution.answer(result)
-        if execution.name is not None:
-            first, count = records[0].version, len(records)
-            live_table.store_command(execution.name, execution.digest, first, count)
-            if execution.waiters:
-                self._answer_waiters(execution, result)
-        if execution.pending_draw is not None:
-            for answer in execution.pending_draw.answers:
-                answer(execution.draw_outcome())
-        if live_table.commit_waiters:
-            live_table.notify_commit_waiters()
-        for record in records:
-            record.drop_columns()
-        self._cache.committed(live_table)
-        if signed:
-            self._savepoints.write_due(live_table)
 
     def _answer_waiters(self, execution: CommandExecution, result: CommandResult) -> None:
         stored = StoredCommand(execution.digest, execution.expected + 1, len(execution.rows))

@@ -11,9 +11,13 @@ from collections.abc import Sequence
 
 from dealer.errors import DealerError
 from dealer.eventlog import Append, Appended, Conflict, Result
+from dealer.histogram import Histogram
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 """Upper bounds for the number of appends in a batch."""
+
+EVENTS = (1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 500.0, 1000.0)
+"""Upper bounds for the number of events in an append."""
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +26,8 @@ class CommitStats:
     """`closed` counts automatically closed tables by reason (empty, idle, deck).
 
     `appends` counts by outcome (written, conflict, known, failed); `batches` by the first bound of
-    `BATCHES` that they fit under, the last element for larger ones; `failing` is set since a batch
-    failed.
+    `BATCHES` that they fit under, the last element for larger ones; `events` has the events of
+    each append; `failing` is set since a batch failed.
     """
 
     def __init__(self) -> None:
@@ -31,6 +35,7 @@ class CommitStats:
         self.closed: Counter[str] = Counter()
         self.batches = [0] * (len(BATCHES) + 1)
         self.requests = 0
+        self.events = Histogram(EVENTS)
         self.failing = False
 
     def batch(self, results: Sequence[tuple[Append, Result]]) -> None:
@@ -43,6 +48,8 @@ class CommitStats:
             kind = type(result)
             if kind is Appended:
                 written += 1
+                if append.rows:
+                    self.events.observe(len(append.rows))
             elif isinstance(result, DealerError):
                 self.appends["failed"] += 1
                 failure = result

@@ -97,7 +97,8 @@ class CommandExecutor:
             if shuffle.ready():
                 self._finish(execution)
         if execution.name is not None:
-            self._identify(execution)
+            execution.stamp()
+            live_table.stored_commands.start(execution)
         return True
 
     def _finish(self, execution: CommandExecution) -> None:
@@ -150,12 +151,6 @@ class CommandExecutor:
             self._random = secrets.token_bytes(max(end, NONCE_BYTES * NONCES))
         self._random_used = end
         return self._random[begin:end]
-
-    def _identify(self, execution: CommandExecution) -> None:
-        """Store the command's id with its first event, so that it is executed once."""
-        first = execution.rows[0]
-        first.command, first.digest = execution.name, execution.identified()
-        execution.live_table.stored_commands.start(execution)
 
     def _draw_secret(self, live_table: LiveTable, cards: int) -> RoundSecret:
         secret = secrets.token_bytes(secret_length(cards))

@@ -151,7 +151,6 @@ class LiveTable:
     chain: Chain = field(default_factory=Chain)
     ring: EventRing = field(default_factory=EventRing)  # empty while there are no subscribers
     stored_commands: RecentCommands = field(default_factory=RecentCommands)
-    commands_evicted: bool = False  # whether `stored_commands` lacks some of the table's commands
     cosigned: int = 0  # the stream's count of cosignatures that subscribers have been sent
     pushed: dict[int, str] = field(default_factory=dict)  # cosigned notes as last pushed, by size
     # Decided again after a reload.
@@ -222,7 +221,6 @@ class LiveTable:
         self.chain, self.savepoint = fresh.chain, fresh.savepoint
         self.storing = fresh.storing
         self.stored_commands = fresh.stored_commands
-        self.commands_evicted = fresh.commands_evicted
         self.ring.clear()
         # Before `committed` moves: void versions stay void where others wrote as many events.
         self.notify_commit_waiters()
@@ -365,11 +363,6 @@ class LiveTable:
         pending, self.pending_draw = self.pending_draw, None
         if pending is not None:
             pending.postpone()
-
-    def store_command(self, name: str, digest: bytes, version: int, count: int) -> None:
-        """Answer repetitions of this committed command from memory for some time."""
-        if self.stored_commands.settle(name, digest, version, count):
-            self.commands_evicted = True
 
     # Memory
 

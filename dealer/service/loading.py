@@ -206,7 +206,6 @@ class Loader:
         fresh.secret, fresh.c1_root = savepoint.secret, savepoint.c1_root
         fresh.storing = live_table.storing
         # Commands that were decided in memory and never written are dropped.
-        fresh.commands_evicted = live_table.commands_evicted
         fresh.stored_commands = live_table.stored_commands.committed()
         size, root = self._secrets.signed(live_table, tail.notes[-1][1]) if tail.notes else (0, b"")
         signed = {size for size, _ in tail.notes}
@@ -246,7 +245,8 @@ def _add_row(live_table: LiveTable, row: EventRecord) -> None:
         live_table.c1_root = live_table.tree.root()
     if row.command is not None and row.digest is not None:
         stored = StoredCommand.read(row.version, row.digest)
-        live_table.store_command(row.command, stored.digest, stored.version, stored.count)
+        commands = live_table.stored_commands
+        commands.settle(row.command, stored.digest, stored.version, stored.count)
 
 
 def _key_in(row: EventRecord) -> bytes:

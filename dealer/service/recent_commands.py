@@ -30,13 +30,17 @@ _EMPTY = 100
 
 
 class RecentCommands:
-    """About the newest 144 commands of one table by name (role and id); the log has the others."""
+    """About the newest 144 commands of one table by name (role and id); the log has the others.
 
-    __slots__ = ("_buckets", "_in_flight")
+    `evicted` says whether there are others.
+    """
+
+    __slots__ = ("_buckets", "_in_flight", "evicted")
 
     def __init__(self) -> None:
         self._in_flight: dict[str, CommandExecution] = {}
         self._buckets: dict[int, bytes] = {}
+        self.evicted = False
 
     @property
     def size(self) -> int:
@@ -53,8 +57,8 @@ class RecentCommands:
             return found
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
-        place = _find(bucket, _NAME.pack(number))
-        if place < 0:
+        packed = _NAME.pack(number)
+        if packed not in bucket or (place := _find(bucket, packed)) < 0:
             return None
         _, digest, version, count = _RECORD.unpack_from(bucket, place)
         return StoredCommand(digest, version, count)
@@ -64,20 +68,21 @@ class RecentCommands:
         if command.name is not None:
             self._in_flight[command.name] = command
 
-    def settle(self, name: str, digest: bytes, version: int, count: int) -> bool:
-        """Add a committed command; whether another one was evicted for it."""
+    def settle(self, name: str, digest: bytes, version: int, count: int) -> None:
+        """Add a committed command, in the place of an older one where there is no other."""
         if self._in_flight:
             self._in_flight.pop(name, None)
         if len(digest) < DIGEST:
-            return True
+            self.evicted = True
+            return
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
         record = _RECORD.pack(number, digest, version, count)
         if record[: _NAME.size] in bucket and _find(bucket, record[: _NAME.size]) >= 0:
-            return False
-        full = len(bucket) >= BUCKET * _RECORD.size
-        self._buckets[number % BUCKETS] = (bucket[_RECORD.size :] if full else bucket) + record
-        return full
+            return
+        if len(bucket) >= BUCKET * _RECORD.size:
+            bucket, self.evicted = bucket[_RECORD.size :], True
+        self._buckets[number % BUCKETS] = bucket + record
 
     def clear(self) -> None:
         """Drop all commands."""
@@ -87,7 +92,7 @@ class RecentCommands:
     def committed(self) -> RecentCommands:
         """A copy without the commands in flight."""
         copy = RecentCommands()
-        copy._buckets = dict(self._buckets)
+        copy._buckets, copy.evicted = dict(self._buckets), self.evicted
         return copy
 
 

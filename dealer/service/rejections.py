@@ -45,7 +45,7 @@ class RejectionConfirmer:
         `outcome` is the refusal, or a result without events.
         """
         version = live_table.table.version
-        if execution.name is not None and live_table.commands_evicted:
+        if execution.name is not None and live_table.stored_commands.evicted:
             self._tasks.start(
                 self._reject_unless_duplicate(live_table, execution, outcome, version)
             )

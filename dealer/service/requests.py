@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
@@ -39,7 +39,7 @@ ATTEMPTS = 8
 """How often a command is decided again after conflicts with other processes."""
 
 
-class IdempotencyKey(NamedTuple):
+class IdempotencyKey(Struct, frozen=True):
     """Identifies a command, so that a repetition is answered and not executed again.
 
     `cmd` is the caller's own id of the command and `scope` the caller's role, so that the ids of
@@ -65,7 +65,7 @@ class StoredCommand(Struct):
 
     @classmethod
     def read(cls, version: int, stored: bytes) -> StoredCommand:
-        """The record from the bytes next to the command's id, see `CommandExecution.identified`."""
+        """The record from the bytes next to the command's id, see `CommandExecution.stamp`."""
         digest, count = stored[:-_COUNT_BYTES], stored[-_COUNT_BYTES:]
         return cls(digest, version, int.from_bytes(count, "big"))
 
@@ -134,16 +134,17 @@ class CommandExecution(Append, eq=False, kw_only=True):
 
     def identify(self, key: IdempotencyKey, keys: HouseKeys) -> None:
         """Set name and digest; `keys` are the house's keys of the table."""
-        scope, cmd, content = key
-        if scope == ANONYMOUS_SCOPE:
+        cmd = key.cmd
+        if key.scope == ANONYMOUS_SCOPE:
             # A repetition is answered with a token, so the database must not reveal the id.
             cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
-        self.name = f"{scope}/{cmd}"
-        self.digest = keys.command_digest(content)[:DIGEST]
+        self.name = f"{key.scope}/{cmd}"
+        self.digest = keys.command_digest(key.content)[:DIGEST]
 
-    def identified(self) -> bytes:
-        """The bytes in the log next to the command's id: digest, then the count as be32."""
-        return self.digest + len(self.rows).to_bytes(_COUNT_BYTES, "big")
+    def stamp(self) -> None:
+        """Store the id with the first event: the name, and the digest with the count as be32."""
+        first, count = self.rows[0], len(self.rows)
+        first.command, first.digest = self.name, self.digest + count.to_bytes(_COUNT_BYTES, "big")
 
 
 class Settler(Protocol):

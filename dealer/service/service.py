@@ -167,8 +167,6 @@ class Service:
         )
         self._draws = RandomDraws(self._processor, self.reader, self._tasks)
 
-        self.on_notice(self._remember_for_feed)
-
     @property
     def public_key(self) -> bytes:
         """The Ed25519 key, 32 bytes, that new tables are signed under."""
@@ -209,14 +207,12 @@ class Service:
         """
         self._listeners.append(listener)
 
-    def _remember_for_feed(self, live_table: LiveTable, notice: CommitNotice) -> None:
+    def _notify(self, live_table: LiveTable, notice: CommitNotice) -> None:
         if notice.reset:
             self.feed.recent.forget()
             self.feed.subjects.forget()
-        else:
+        elif self.feed.head.followers:
             self.feed.recent.add_events(live_table.id, notice.entries)
-
-    def _notify(self, live_table: LiveTable, notice: CommitNotice) -> None:
         for listener in self._listeners:
             try:
                 listener(live_table, notice)

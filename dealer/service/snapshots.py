@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from dealer.eventlog import EventRecord
 from dealer.service.live_table import LiveTable
 
 
-class CommitNotice(NamedTuple):
+class CommitNotice(Struct):
     """What one append made public: its events in order, and its checkpoints (size, note).
 
     `reset`, with neither, says that published events may no longer be in the log: the log was

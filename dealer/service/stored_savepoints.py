@@ -79,7 +79,7 @@ class StoredSavepoints:
             live_table.secret = self._secrets.unwrap_stored(table, round_.number, saved.wrapped)
         live_table.storing.stored = saved.version
         # The commands before the savepoint are found in the log.
-        live_table.commands_evicted = True
+        live_table.stored_commands.evicted = True
         return live_table
 
     def refuse(self, table: bytes, error: Exception) -> None:

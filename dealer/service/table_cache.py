@@ -47,7 +47,7 @@ _CHECKED = 32
 _SEARCHED = 512
 """Tables that are considered before a load is refused."""
 
-_EVENTS, _LONG = 16, 2048
+EVENTS, LONG = 16, 2048
 """A table is weighed again after this many events, or after a leaf of this length: at most some
 6 KiB of it are then missing in the sum."""
 
@@ -167,12 +167,6 @@ class TableCache:
         self._measure(live_table)
         if self._over_bound():
             self._shrink(_CHECKED, but=live_table)
-
-    def committed(self, live_table: LiveTable) -> None:
-        """The same after a commit, if the table has grown enough to matter."""
-        grown = live_table.committed - live_table.weighed_at
-        if grown >= _EVENTS or len(live_table.leaf) > _LONG:
-            self.weigh(live_table)
 
     def _measure(self, live_table: LiveTable) -> None:
         size = live_table.size()

@@ -95,7 +95,7 @@ async def test_a_false_root_is_reported(malicious, open_page) -> None:
         entries = [
             replace(entry, leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
         ]
-        return notice._replace(entries=entries)
+        return replace(notice, entries=entries)
 
     ada, bob = await at_a_table(open_page, "Ada", "Bob")
     malicious.change_notices_of_seat(2, altered)

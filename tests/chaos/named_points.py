@@ -56,8 +56,8 @@ SLICE = "dealer.projector.runner:Projector.slice"
 PLAYING = {
     "a table has been loaded": Point("dealer.service.loading:Loader.load", "end"),
     "a command is decided": Point("dealer.service.executor:CommandExecutor.decide", "begin", 5),
-    "before append": Point("dealer.eventlog.log:Log.submit", "begin", 5),
-    "after the append is queued": Point("dealer.eventlog.log:Log.submit", "end", 5),
+    "before append": Point("dealer.eventlog.writer:Writer.submit", "begin", 5),
+    "after the append is queued": Point("dealer.eventlog.writer:Writer.submit", "end", 5),
     "before BEGIN": Point(APPEND, "begin", 5),
     "after BEGIN": Point(APPEND, "after BEGIN", 5),
     "before the head moves": Point(APPEND, "before UPDATE stream", 5),

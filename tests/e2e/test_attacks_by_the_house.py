@@ -78,7 +78,7 @@ async def test_one_player_is_shown_another_event(malicious: MaliciousServer) -> 
         entries = [
             replace(entry, leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
         ]
-        return notice._replace(entries=entries)
+        return replace(notice, entries=entries)
 
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
@@ -176,7 +176,7 @@ async def test_another_root_signed_for_one_player(malicious: MaliciousServer) ->
             (size, malicious.service._executor.sign(live_table, size, tree.root()))
             for size, _ in notice.notes
         ]
-        return notice._replace(notes=notes)
+        return replace(notice, notes=notes)
 
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
@@ -201,7 +201,7 @@ async def test_another_root_signed_for_one_player(malicious: MaliciousServer) ->
 async def test_c1_that_no_player_is_shown(malicious: MaliciousServer) -> None:
     def without_c1(_: LiveTable, notice: CommitNotice) -> CommitNotice:
         closed = any('"type":"EntropyClosed"' in entry.leaf for entry in notice.entries)
-        return notice._replace(notes=[]) if closed else notice
+        return replace(notice, notes=[]) if closed else notice
 
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
@@ -266,13 +266,14 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
             submit(live_table, command, *done, **options)
 
         def show_his_digest(_: LiveTable, notice: CommitNotice) -> CommitNotice:
-            return notice._replace(
+            return replace(
+                notice,
                 entries=[
                     replace(entry, leaf=entry.leaf.replace(forged.hex(), digests[-1]))
                     if digests
                     else entry
                     for entry in notice.entries
-                ]
+                ],
             )
 
         malicious.service.submit = replace_digest  # type: ignore[method-assign]

@@ -174,7 +174,7 @@ async def test_a_repeated_command_gets_its_first_result(database: TemporaryDatab
         assert await log.head(A) == 4
         found = await log.find_command(A, "x")
         assert found is not None
-        assert (found.version, found.digest) == first
+        assert Known(found.version, found.digest) == first
         assert await log.find_command(A, "y") is None
 
 

@@ -90,7 +90,7 @@ def broken_listener(service: Service) -> tuple[Any, str]:
         (None, "a listener", {None}),
         (EventRing, "extend", {"unavailable"}),
         (Log, "submit", {"unavailable"}),
-        (wire, "result", {"-32603"}),
+        (wire, "result_frame", {"-32603"}),
     ],
 )
 async def test_a_command(
@@ -105,11 +105,13 @@ async def test_a_command(
     client = await at_a_table(connect)
     reported: list[dict[str, Any]] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "call_exception_handler", reported.append)
+    if owner is Log:
+        owner = service.log
     owner, name = broken_listener(service) if owner is None else (owner, name)
     failing.make(owner, name)
     assert await outcome(client, "deck.shuffle") in answers
     assert await outcome(client, "deck.shuffle") is None
-    if name != "result":
+    if name != "result_frame":
         assert [type(context["exception"]) for context in reported] == [MemoryError]
 
 
@@ -117,7 +119,7 @@ async def test_neither_the_answer_nor_the_error_can_be_made(
     connect: Connect, failing: Failing
 ) -> None:
     client, other = await at_a_table(connect), await connect()
-    failing.make(wire, "result")
+    failing.make(wire, "result_frame")
     failing.make(wire, "fault")
     assert await outcome(client, "deck.shuffle") == "closed"
     assert await outcome(other, "ping") is None

@@ -104,6 +104,8 @@ async def test_the_operators_port_serves_health_readiness_and_metrics(
     open_gateway, connect, monkeypatch
 ) -> None:
     gateway: Gateway = await open_gateway(ops_port=0)
+    service = gateway.context.service
+    service.log.on_commit(service.stats.batch)
     table = await seat_players(connect, gateway, players=2)
     with pytest.raises(Exception, match="No round"):
         await table.players[0].call("deck.draw")

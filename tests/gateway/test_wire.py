@@ -198,22 +198,27 @@ def test_content_is_without_table_token_and_ids() -> None:
 LEAF = '{"at":1,"public":{"n":"é"},"table":"t","type":"T","v":1,"version":5}'
 
 
+def text_of(frame: bytes) -> str:
+    """The text of a frame, after its head."""
+    return frame[4 if frame[1] == 126 else 2 :].decode()
+
+
 def test_an_event_frame_is_the_leaf_unchanged() -> None:
     entry = EventRecord(
         5, "CardDrawn", 1, 0, "", leaf=LEAF, seat=2, private='{"card":"As","salt":"00","slot":1}'
     )
     head = '{"jsonrpc":"2.0","method":"event","params":'
-    assert wire.events([entry], SPECTATOR).decode() == head + LEAF + "}"
-    assert wire.events([entry], SeatHolder(1, 0)).decode() == head + LEAF + "}"
-    assert wire.events([entry], SeatHolder(2, 5)).decode() == head + LEAF + "}"
+    assert text_of(wire.event_frame([entry], SPECTATOR)) == head + LEAF + "}"
+    assert text_of(wire.event_frame([entry], SeatHolder(1, 0))) == head + LEAF + "}"
+    assert text_of(wire.event_frame([entry], SeatHolder(2, 5))) == head + LEAF + "}"
     own = LEAF[:-1] + ',"private":{"card":"As","salt":"00","slot":1}}'
-    assert wire.events([entry], SeatHolder(2, 4)).decode() == head + own + "}"
+    assert text_of(wire.event_frame([entry], SeatHolder(2, 4))) == head + own + "}"
 
 
 def test_an_append_of_several_events_is_one_frame() -> None:
     entries = [EventRecord(n, "CardDrawn", 1, 0, "", leaf=LEAF) for n in (5, 6)]
     expected = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{LEAF},{LEAF}]}}}}'
-    assert wire.events(entries, SPECTATOR).decode() == expected
+    assert text_of(wire.event_frame(entries, SPECTATOR)) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Runs `dealer` in a process that kills itself when it reaches a named point of the code.
 
-    python tests/harness/dies_at.py dealer.eventlog.log:Log.submit begin 3 serve --database …
+    python tests/harness/dies_at.py dealer.eventlog.writer:Writer.submit begin 3 serve --database …
 
 The point is a function and a position in it: `begin`, `end`, `before` or `after` with the first
 words of an SQL statement, or `call` with another function. The process sends itself SIGKILL when

@@ -154,7 +154,7 @@ async def test_a_command_of_a_round_unknown_to_this_node_gets_its_answer(
 ) -> None:
     one, two = await open_nodes(2)
     here, there = await shared_table(one, two)
-    there.commands_evicted = True
+    there.stored_commands.evicted = True
     for command in (CloseRound(HOST), OPEN_ROUND, StartShuffle(HOST)):
         await one.execute(here, command)
     sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "c" * 22, b"x")}

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dealer.errors import (
     BadRequest,
@@ -124,10 +125,10 @@ async def test_a_command_sent_again_has_its_first_answer(open_service) -> None:
     assert first == twin == again == restarted
     with pytest.raises(CommandReused):
         await service.execute(
-            live_table, Draw(Actor(seat=1), 2), key=sent["key"]._replace(content=b"draw 2")
+            live_table, Draw(Actor(seat=1), 2), key=replace(sent["key"], content=b"draw 2")
         )
     mine = await service.execute(
-        live_table, Draw(Actor(seat=2)), key=sent["key"]._replace(scope="seat:2")
+        live_table, Draw(Actor(seat=2)), key=replace(sent["key"], scope="seat:2")
     )
     assert mine.version > first.version
 
@@ -148,7 +149,7 @@ async def test_an_old_command_is_answered_though_it_is_now_illegal(
     sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a", b"draw 52")}
     first = await service.execute(live_table, Draw(Actor(seat=1), 52), **sent)
     live_table.stored_commands.clear()
-    live_table.commands_evicted = True
+    live_table.stored_commands.evicted = True
     assert await service.execute(live_table, Draw(Actor(seat=1), 52), **sent) == first
     with pytest.raises(DeckEmpty):
         await service.execute(live_table, Draw(Actor(seat=1)), key=IdempotencyKey("seat:1", "b"))
@@ -413,9 +414,9 @@ async def test_opening_again_under_an_unguessable_id_finds_the_table(service: Se
     same, again = await service.open_table({}, key=key)
     assert (same, again) == (live_table, first)
     with pytest.raises(CommandReused):
-        await service.open_table({"seats": 3}, key=key._replace(content=b"other"))
-    short, _ = await service.open_table({}, key=key._replace(cmd="1"))
-    other, _ = await service.open_table({}, key=key._replace(cmd="1"))
+        await service.open_table({"seats": 3}, key=replace(key, content=b"other"))
+    short, _ = await service.open_table({}, key=replace(key, cmd="1"))
+    other, _ = await service.open_table({}, key=replace(key, cmd="1"))
     assert short is not other
 
 

@@ -165,7 +165,7 @@ async def test_a_command_executed_elsewhere_during_the_search_is_not_refused(
     """The version that it would be refused for is void: the other node's event has its number."""
     one, two = await open_nodes(2)
     here, there = await shared_table(one, two)
-    there.commands_evicted = True
+    there.stored_commands.evicted = True
     expect = here.committed
     sent: dict[str, Any] = {"key": IdempotencyKey("s", "once", b"x"), "expect": expect}
     find_command, submit = two.reader.find_command, two.log.submit

@@ -42,8 +42,11 @@ def draw(command: Draw, table: Table) -> list[Event]:
     else:
         slots = taken(round_, command.source, command.count, command.where)
     require_drawable(round_, slots)
-    number, source, faces = round_.number, command.source, round_.faces
-    return [events.CardDrawn(number, seat, source, slot, faces[slot]) for slot in slots]
+    drawn: list[Event] = []
+    for slot in slots:
+        card = round_.faces[slot]
+        drawn.append(events.CardDrawn(round_.number, seat, command.source, slot, card))
+    return drawn
 
 
 def cut(command: Cut, table: Table) -> list[Event]:

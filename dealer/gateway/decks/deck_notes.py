@@ -70,7 +70,7 @@ class DeckNotesCache:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._kept: OrderedDict[str, DeckNotes] = OrderedDict()
-        service.on_notice(self._on_notice)
+        self._listens = False  # from the first deck on
 
     async def of(self, live_table: LiveTable) -> DeckNotes:
         """The notes of a deck's newest round, up to what is committed."""
@@ -80,6 +80,9 @@ class DeckNotesCache:
             notes = DeckNotes(live_table, since[-1] - 1 if since else 0)
             while notes.version < live_table.committed:
                 notes.read(await self._service.entries(live_table, notes.version))
+            if not self._listens:
+                self._service.on_notice(self._on_notice)
+                self._listens = True
             # No commit was missed: nothing was awaited since the comparison.
             self._kept[live_table.table_id] = notes
             if len(self._kept) > TABLES:

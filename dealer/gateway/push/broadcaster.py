@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 from dealer.backoff import jittered
@@ -32,9 +31,9 @@ from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.push.absence import Absences
 from dealer.gateway.push.backlog import PAST_ANY_VERSION, Backlog
-from dealer.gateway.push.event_frames import checkpoint_frame, event_frame, seats_left
+from dealer.gateway.push.event_frames import checkpoint_frame, seats_left
 from dealer.gateway.push.membership import Membership
-from dealer.gateway.push.presence import Presence
+from dealer.gateway.push.presence import SEAT_TYPES, Presence
 from dealer.gateway.push.subscription import Subscription, Transport
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.gateway.wire import protocol as wire
@@ -140,60 +139,61 @@ class Broadcaster:
     # After a commit
 
     def publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
-        """Write an append's events, and then its checkpoints, to all live subscriptions."""
+        """Write an append's events, and then its checkpoints, to all live subscriptions.
+
+        Each distinct view is encoded once; who may not see a face gets the same bytes.
+        """
         if notice.reset:
             self._on_log_restored(live_table)
             return
-        entries = notice.entries
-        if entries:
-            self._metrics.appended.observe(len(entries))
-        if not live_table.subscribers:
+        subscribers, entries = live_table.subscribers, notice.entries
+        if not subscribers:
             return
-        started_at = perf_counter()  # a loop's clock may have a resolution of a millisecond
-        self._publish(live_table, notice)
-        self.presence.published(live_table, entries)
-        round_ = live_table.table.round
-        if round_ is not None and round_.shuffle is not None:
-            # Not within the notice: the caller of the commit is answered first.
-            asyncio.get_running_loop().call_soon(self.absences.close_entropy, live_table)
-        self._metrics.push_seconds.observe(perf_counter() - started_at)
-
-    def _publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
-        entries, table = notice.entries, live_table.table_id
         notes = b""
         for size, note in notice.notes:
-            notes += checkpoint_frame(table, size, note)
+            notes += checkpoint_frame(live_table.table_id, size, note)
         if not entries:
-            for subscription in tuple(live_table.subscribers):
+            for subscription in tuple(subscribers):
                 if subscription.live and not subscription.transport.paused:
                     subscription.transport.write(notes)
             return
+        owners, seats_change = set(), False
+        for entry in entries:
+            if entry.seat is not None:
+                owners.add(entry.seat)
+            elif entry.type in SEAT_TYPES:
+                seats_change = True
         before, last = entries[0].version - 1, entries[-1].version
-        left = seats_left(entries)
-        owners = {entry.seat for entry in entries if entry.seat is not None}
-        common = event_frame(entries, SPECTATOR) + notes
-        for subscription in tuple(live_table.subscribers):
+        left = seats_left(entries) if seats_change else None
+        common = wire.event_frame(entries, SPECTATOR) + notes
+        for subscription in tuple(subscribers):
             if not subscription.live:
                 continue
             if subscription.transport.paused or subscription.cursor != before:
                 self._metrics.slowed += 1
                 self._start_catch_up(subscription)
                 continue
-            viewer = subscription.viewer
-            left_at = 0
-            if left and viewer is not None and (found := left.get(viewer.seat, 0)):
+            viewer, left_at = subscription.viewer, 0
+            if left and viewer is not None:
+                found = left.get(viewer.seat, 0)
                 left_at = found if found > viewer.taken_at else 0
-            if 0 < left_at < last:
-                # Appends of another process: later events may be private to the next player.
-                self._start_catch_up(subscription)
-                continue
+                if 0 < left_at < last:
+                    # Appends of another process: later events may be private to the next player.
+                    self._start_catch_up(subscription)
+                    continue
             if owners and viewer is not None and viewer.seat in owners:
-                subscription.transport.write(event_frame(entries, viewer) + notes)
+                subscription.transport.write(wire.event_frame(entries, viewer) + notes)
             else:
                 subscription.transport.write(common)
             subscription.cursor = last
             if left_at:
                 self._lose_seat(subscription)
+        if seats_change:
+            self.presence.seats_changed(live_table)
+        round_ = live_table.table.round
+        if round_ is not None and round_.shuffle is not None:
+            # Not within the notice: the caller of the commit is answered first.
+            asyncio.get_running_loop().call_soon(self.absences.close_entropy, live_table)
 
     def _lose_seat(self, subscription: Subscription) -> None:
         """Continue as a spectator after the player left the seat; end where none may watch."""

@@ -15,11 +15,6 @@ from dealer.service import EventRecord
 _SEAT_GIVEN_UP = frozenset(kind.__name__ for kind in get_args(SeatGivenUp))
 
 
-def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
-    """One frame with these events as `viewer` may see them."""
-    return wire.text_frame(wire.events(entries, viewer))
-
-
 def checkpoint_frame(table: str, size: int, note: str) -> bytes:
     notice = r.Checkpoint(table=table, size=size, note=note)
     return wire.text_frame(wire.notification("checkpoint", notice))
@@ -34,7 +29,7 @@ def backlog_frames(
         run.append(entry)
         note = notes.get(entry.version)
         if note is not None or entry is entries[-1]:
-            frames.append(event_frame(run, viewer))
+            frames.append(wire.event_frame(run, viewer))
             run = []
         if note is not None:
             frames.append(checkpoint_frame(table, entry.version, note))

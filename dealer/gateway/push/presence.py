@@ -8,7 +8,7 @@ changes are collected: draws cost nothing, and a thousand new connections cost o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import get_args
 
 from dealer.game.absence import HOST_TOKEN
@@ -18,12 +18,13 @@ from dealer.gateway.push.absence import Absences
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
-from dealer.service import Attendance, EventRecord, LiveTable, SharedPresence
+from dealer.service import Attendance, LiveTable, SharedPresence
 
 DELAY = 0.1
 """Seconds in which changes are collected into one notification."""
 
-_SEAT_EVENTS = {kind.__name__ for kind in (SeatTaken, *get_args(SeatGivenUp))}
+SEAT_TYPES = frozenset(kind.__name__ for kind in (SeatTaken, *get_args(SeatGivenUp)))
+"""The types of events after which a seat has another player, or none."""
 
 
 class Presence:
@@ -95,9 +96,9 @@ class Presence:
             loop = asyncio.get_running_loop()
             self._timers[live_table] = loop.call_later(DELAY, self._notify, live_table)
 
-    def published(self, live_table: LiveTable, entries: Iterable[EventRecord]) -> None:
-        """Check whether new events changed a seat of a table that clients follow."""
-        if live_table in self._followed and any(entry.type in _SEAT_EVENTS for entry in entries):
+    def seats_changed(self, live_table: LiveTable) -> None:
+        """Notify the clients that follow this table, if there are any, of its new seats."""
+        if live_table in self._followed:
             self.changed(live_table)
 
     def close(self) -> None:

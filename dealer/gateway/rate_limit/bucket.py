@@ -73,4 +73,4 @@ class ProcessorTime(Bucket):
         A request that arrives during the step waits for the rest of it, so the delay that a step
         causes grows with the square of its duration. The square is limited to `HIGHEST_CHARGE`.
         """
-        self.charge(seconds + min(seconds * seconds / LONG_STEP, HIGHEST_CHARGE))
+        self.tokens -= seconds + min(seconds * seconds / LONG_STEP, HIGHEST_CHARGE)

@@ -185,10 +185,11 @@ class ClientBudget:
 
         Raises RateLimited, with nothing charged, while earlier writes are not paid.
         """
-        if self.written.level(now) < 1.0:
+        bucket = self.written
+        if bucket.level(now) < 1.0:
             reason = f"{self._owner} has used up its share of the server's disk writes"
-            raise rate_limited(reason, self.written.wait(1.0, now))
-        self.written.charge(written)
+            raise rate_limited(reason, bucket.wait(1.0, now))
+        bucket.tokens -= written
 
     def refund(self, written: int, error: Exception) -> None:
         """Refund what was paid for a request that was refused, and so wrote nothing."""

@@ -192,7 +192,7 @@ class Session:
     def answer(self, call: wire.Call, answer: Struct) -> None:
         """Count and send a result; nothing is sent to a request without an id."""
         if call.id is not None and not self.closed:
-            self.transport.write(wire.text_frame(wire.result(call.id, answer)))
+            self.transport.write(wire.result_frame(call.id, answer))
         self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
 
     def fail(self, call: wire.Call, error: Exception) -> None:

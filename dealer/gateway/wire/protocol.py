@@ -219,28 +219,51 @@ def notification(method: str, params: Struct) -> bytes:
     return b'{"jsonrpc":"2.0","method":"' + method.encode() + b'","params":' + encode(params) + b"}"
 
 
-def events(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
-    """The notification of one append, its events in order, as `viewer` may see them.
+def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
+    """The frame with the events of one append, in their order, as `viewer` may see them.
 
     An event is its leaf unchanged, plus the private face that it shows to the viewer's seat.
     """
-    shown = [
-        entry.leaf
-        if entry.seat is None or not may_see(viewer, entry.seat, entry.version)
-        else f'{entry.leaf[:-1]},"private":{entry.private}}}'
-        for entry in entries
-    ]
-    if len(shown) == 1:
-        return f'{{"jsonrpc":"2.0","method":"event","params":{shown[0]}}}'.encode()
-    listed = ",".join(shown)
-    return f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
+    if len(entries) == 1:
+        (entry,) = entries
+        shown = entry.leaf
+        if entry.seat is not None and may_see(viewer, entry.seat, entry.version):
+            shown = f'{shown[:-1]},"private":{entry.private}}}'
+        payload = f'{{"jsonrpc":"2.0","method":"event","params":{shown}}}'.encode()
+    else:
+        listed = ",".join(
+            [
+                entry.leaf
+                if entry.seat is None or not may_see(viewer, entry.seat, entry.version)
+                else f'{entry.leaf[:-1]},"private":{entry.private}}}'
+                for entry in entries
+            ]
+        )
+        payload = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
+    size = len(payload)
+    return (_HEADS[size] if size < len(_HEADS) else _head(size)) + payload
 
 
 def text_frame(payload: bytes) -> bytes:
     """A text message as one final, unmasked frame (RFC 6455, section 5.2)."""
-    length = len(payload)
-    if length < 126:
-        return b"\x81" + length.to_bytes(1, "big") + payload
-    if length < 65536:
-        return b"\x81\x7e" + length.to_bytes(2, "big") + payload
-    return b"\x81\x7f" + length.to_bytes(8, "big") + payload
+    return _head(len(payload)) + payload
+
+
+def result_frame(id: bytes, answer: Struct) -> bytes:
+    """The frame with the result of a request."""
+    payload = b'{"jsonrpc":"2.0","id":' + id + b',"result":' + encode(answer) + b"}"
+    size = len(payload)
+    return (_HEADS[size] if size < len(_HEADS) else _head(size)) + payload
+
+
+def _head(size: int) -> bytes:
+    """The head of a frame with a payload of so many bytes."""
+    if size < 126:
+        return b"\x81" + size.to_bytes(1, "big")
+    if size < 65536:
+        return b"\x81\x7e" + size.to_bytes(2, "big")
+    return b"\x81\x7f" + size.to_bytes(8, "big")
+
+
+_HEADS = tuple(map(_head, range(1024)))
+"""The heads of short frames, made once: every event and every answer needs one."""

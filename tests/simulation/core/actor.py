@@ -8,6 +8,8 @@ from json import loads
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from dealer.errors import DealerError
 from dealer.eventlog import EventRecord
 from dealer.game import commands as c
@@ -142,7 +144,7 @@ class Actor(Following):
         if self.table:
             key = self.next_key()
             self._command("note", self.note(), key=key)
-            self._command("other note", self.note(), key=key._replace(content=b"other"))
+            self._command("other note", self.note(), key=replace(key, content=b"other"))
 
     def do_expect(self, random: Random) -> None:
         if self.table:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dealer.game.state import Table
 from dealer.gateway.push import broadcaster
 from dealer.gateway.push.backlog import Backlog
@@ -79,7 +81,7 @@ def time_of_events_goes_back(_: Any, self: Table, now: int) -> int:
 def commit_notice_lost(notify: Any, self: Service, live_table: Any, notice: Any) -> None:
     """A notice of one event in thirty-two reaches no subscriber."""
     if notice.entries and notice.entries[0].version % 32 == 31:
-        notice = notice._replace(entries=[])
+        notice = replace(notice, entries=[])
     notify(self, live_table, notice)
 
 

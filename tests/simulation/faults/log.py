@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dealer.eventlog.log import Log
 from dealer.eventlog.rows import Append, Appended, Conflict
 from dealer.eventlog.writer import Writer
 from dealer.feed import reader as feed_reader
@@ -12,21 +11,20 @@ from dealer.feed.positions import Place
 from dealer.projector import runner
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
-from dealer.service.executor import CommandExecutor
 from dealer.service.requests import CommandExecution, CommandResult
 from tests.simulation.faults import Replacement, fault, fault_of
 
 
-@fault_of(Log, "submit")
-def reply_before_commit(submit: Any, self: Log, request: Any) -> None:
+@fault_of(Writer, "submit")
+def reply_before_commit(submit: Any, self: Writer, request: Any) -> None:
     """The caller is answered when its append is queued."""
     submit(self, request)
     if isinstance(request, CommandExecution):
         request.answer(CommandResult(request.end, request.events))
 
 
-@fault_of(Log, "submit")
-def chain_goes_on_after_a_lost_append(submit: Any, self: Log, request: Any) -> None:
+@fault_of(Writer, "submit")
+def chain_goes_on_after_a_lost_append(submit: Any, self: Writer, request: Any) -> None:
     """What was decided on a lost append is written where its version fits."""
     request.chain = None
     submit(self, request)
@@ -41,13 +39,9 @@ def conflict_taken_for_success(append: Any, self: Writer, batch: list[Append], *
     ]
 
 
-@fault_of(CommandExecutor, "_identify")
-def command_id_not_stored(
-    identify: Any, self: CommandExecutor, execution: CommandExecution
-) -> None:
+@fault_of(CommandExecution, "stamp")
+def command_id_not_stored(stamp: Any, self: CommandExecution) -> None:
     """The id of a command is remembered, but not written with its events."""
-    identify(self, execution)
-    execution.rows[0].command = execution.rows[0].digest = None
 
 
 @fault_of(Writer, "_take")

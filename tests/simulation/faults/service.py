@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from dealer.eventlog.rows import Known
 from dealer.service import head_poller, loading, restore_check
 from dealer.service.checkpoints import Checkpoints
@@ -82,7 +84,7 @@ def deadline_in_wall_time(_: Any, self: Deadlines, live_table: LiveTable, which:
 async def foreign_events_not_published(advance: Any, self: Loader, live_table: LiveTable) -> Any:
     """A reload adopts what another node wrote, and publishes nothing."""
     fresh, notice = await advance(self, live_table)
-    return fresh, notice._replace(entries=[], notes=[])
+    return fresh, replace(notice, entries=[], notes=[])
 
 
 @fault_of(RejectionConfirmer, "reject")
