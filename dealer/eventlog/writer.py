@@ -379,11 +379,11 @@ class Writer:
 
     def _take(self) -> list[Append]:
         batch = self._locked.due(self._max_batch) if self._locked.tables else []
-        with suppress(IndexError):
-            while len(batch) < self._max_batch:
-                append = self._queue.popleft()
-                if not (self._locked.tables and self._locked.queue_behind(append)):
-                    batch.append(append)
+        queue, locked = self._queue, self._locked
+        while queue and len(batch) < self._max_batch:
+            append = queue.popleft()
+            if not (locked.tables and locked.queue_behind(append)):
+                batch.append(append)
         return batch
 
     def _write(self, batch: list[Append], *, wait: bool) -> None:

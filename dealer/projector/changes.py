@@ -70,9 +70,13 @@ class Changes:
         if same < len(after):
             rows = self.added.setdefault(model, [])
             for place in range(same, len(after)):
-                rows.append(
-                    (*prefix, place, *_slot_and_face(after[place], opened=opened, faces=faces))
-                )
+                card = after[place]  # see `dealer.game.state` for its encoding as int
+                if card is None:
+                    rows.append((*prefix, place, None, None))
+                elif card < 0:
+                    rows.append((*prefix, place, None, opened[~card]))
+                else:
+                    rows.append((*prefix, place, card, faces[card]))
 
 
 def _common_length(before: Sequence[int | None], after: Sequence[int | None]) -> int:
@@ -81,17 +85,6 @@ def _common_length(before: Sequence[int | None], after: Sequence[int | None]) ->
     if before[:shorter] == after[:shorter]:
         return shorter
     return next(p for p in range(shorter) if before[p] != after[p])
-
-
-def _slot_and_face(
-    card: int | None, *, opened: Sequence[str], faces: Sequence[str | None]
-) -> tuple[int | None, str | None]:
-    """(slot, face) of a card for its row; see `dealer.game.state.Round` for the encoding as int."""
-    if card is None:
-        return None, None
-    if card < 0:
-        return None, opened[~card]
-    return card, faces[card]
 
 
 def _rows_of(stack: str) -> tuple[str, tuple[int | str, ...]]:

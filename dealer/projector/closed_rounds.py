@@ -20,7 +20,7 @@ from dealer.game.events import Event
 from dealer.game.stacks import hand
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
-from dealer.projector.fold import Folding, TimedEvent
+from dealer.projector.fold import Folding
 from dealer.projector.types import StreamKey
 from dealer.proof.codec import SCHEMAS, decode
 from dealer.proof.keys import RoundKeys
@@ -99,6 +99,8 @@ class _ClosedRounds(Folding):
     A ValueError means that the server does not write such a round.
     """
 
+    REMEMBERS = False  # stacks are written at the end
+
     def add(self, rows: Sequence[ClosedRow], into: Changes) -> bool:
         """Fold a round, or events outside of rounds; False, and nothing is added, if impossible."""
         self.changes = Changes()
@@ -152,7 +154,7 @@ class _ClosedRounds(Folding):
 
     def _fold_event(self, row: ClosedRow, event: Event) -> None:
         self.table.version = row[0] - 1
-        self.apply(TimedEvent(event, row[3]))
+        self.apply(event, row[3])
 
     def _fold_swaps(self, rows: Sequence[ClosedRow], hidden: dict[int, bytes], start: int) -> int:
         """Fold the swaps from `start` on, up to the seal that follows them; its index."""
@@ -223,9 +225,6 @@ class _ClosedRounds(Folding):
                 opened=round_.opened,
                 faces=round_.faces,
             )
-
-    def remember(self, stack: str) -> None:
-        """Stacks are written at the end: nothing of their earlier states is needed."""
 
     def open_earlier(self, slot: int, card: str) -> None:
         """The moves have their faces already."""

@@ -8,7 +8,7 @@ parts (`dealer.projector.round_reveal`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import ClassVar
 
 from dealer.game import events
 from dealer.game.events import Event
@@ -19,16 +19,9 @@ from dealer.projector.round_reveal import RoundReveal, close_round
 from dealer.projector.types import InconsistentEvent, StreamKey
 from dealer.proof.canonical import dump
 
-
-class TimedEvent(NamedTuple):
-    """An event and its time in milliseconds; its version follows from the ones before it.
-
-    `reveal` comes with RoundClosed alone: the round, replayed with its hidden parts.
-    """
-
-    event: Event
-    at: int
-    reveal: RoundReveal | None = None
+TimedEvent = tuple[Event, int, RoundReveal | None]
+"""An event and its time in milliseconds; its version follows from the ones before it. The third
+member comes with RoundClosed alone: the round, replayed with its hidden parts."""
 
 
 def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) -> Changes:
@@ -38,10 +31,10 @@ def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) ->
     may be missing. After an InconsistentEvent `table` must not be used again.
     """
     folding = Folding(stream, table)
-    for timed in timed_events:
-        version = folding.version
+    for event, at, reveal in timed_events:
+        version = table.version + 1
         try:
-            folding.apply(timed)
+            folding.apply(event, at, reveal)
         except (ValueError, KeyError, IndexError) as error:
             raise InconsistentEvent(version, error) from error
     return folding.finish()
@@ -58,7 +51,12 @@ def evolve_partial(table: Table, event: Event, at: int) -> None:
 
 
 class Folding:
-    """The fold of one table's events into `changes`; see `fold`."""
+    """The fold of one table's events into `changes`; see `fold`.
+
+    `REMEMBERS` says whether the stacks are kept as they were before their first change.
+    """
+
+    REMEMBERS: ClassVar[bool] = True
 
     def __init__(self, stream: StreamKey, table: Table) -> None:
         self.stream = stream
@@ -69,14 +67,16 @@ class Folding:
         self._opened_rounds: int | None = None
         self._closed_at: int | None = None
 
-    def apply(self, timed: TimedEvent) -> None:
-        event, at, reveal = timed
+    def apply(self, event: Event, at: int, reveal: RoundReveal | None = None) -> None:
         rule = _RULES.get(type(event))
         if rule is not None:
             rule(self, event, at)
         if isinstance(event, events.RoundClosed):
             self.close(reveal)
-        evolve_partial(self.table, event, at)
+        if isinstance(event, events.SeatGivenUp):
+            evolve_partial(self.table, event, at)
+        else:
+            evolve(self.table, event, at)
 
     def finish(self) -> Changes:
         self._write_stacks()
@@ -180,29 +180,30 @@ class Folding:
 
     # Cards
 
-    def drawn(self, event: events.CardDrawn, at: int) -> None:
-        target = hand(event.seat)
-        self._move("CardDrawn", at, event.slot, event.source, target, None)
-
-    def moved(self, event: events.CardMoved, at: int) -> None:
-        self._move("CardMoved", at, event.slot, event.source, event.to, event.place)
-
-    def _move(
-        self, name: str, at: int, slot: int, source: str, target: str, place: int | None
-    ) -> None:
-        self.remember(source)
-        self.remember(target)
-        round_ = self.round
-        cards = round_.cards(source)
+    def moved(self, event: events.CardDrawn | events.CardMoved, at: int) -> None:
+        slot, source = event.slot, event.source
+        if isinstance(event, events.CardDrawn):
+            name, target, place = "CardDrawn", hand(event.seat), None
+        else:
+            name, target, place = "CardMoved", event.to, event.place
+        before, round_ = self._before, self.table.round or self.round
+        if self.REMEMBERS:  # `remember` without the calls
+            if source not in before:
+                before[source] = public(round_, source)
+            if target not in before:
+                before[target] = public(round_, target)
+        cards = round_.stacks[source]
         last = len(cards) - 1
         from_place = last if cards[last] == slot else cards.index(slot)
-        to_place = len(round_.cards(target)) if place is None else place
-        self.changes.add(
-            "moves",
+        to_place = len(round_.stacks.get(target, ())) if place is None else place
+        moves = self.changes.added.get("moves")
+        if moves is None:
+            moves = self.changes.added["moves"] = []
+        moves.append(
             (
-                self.stream.number, self.version, at, round_.number, name, source, from_place,
-                target, to_place, slot, round_.faces[slot], int(slot in round_.shown),
-            ),
+                self.stream.number, self.table.version + 1, at, round_.number, name, source,
+                from_place, target, to_place, slot, round_.faces[slot], int(slot in round_.shown),
+            )
         )  # fmt: skip
 
     def shown(self, event: events.CardShown, at: int) -> None:
@@ -241,7 +242,7 @@ class Folding:
 
     def remember(self, stack: str) -> None:
         """Keep a stack's state before its first change, so that only the difference is written."""
-        if stack not in self._before:
+        if self.REMEMBERS and stack not in self._before:
             self._before[stack] = public(self.round, stack)
 
     def _write_stacks(self) -> None:
@@ -280,7 +281,7 @@ _RULES: dict[type[Event], Callable[..., None]] = {
     events.ShuffleVoided: Folding.shuffle_voided,
     events.CardsSwapped: Folding.swapped,
     events.DeckSealed: Folding.sealed,
-    events.CardDrawn: Folding.drawn,
+    events.CardDrawn: Folding.moved,
     events.CardMoved: Folding.moved,
     events.CardShown: Folding.shown,
     events.StackCut: Folding.cut,

@@ -34,15 +34,13 @@ from dealer.projector.types import InconsistentEvent, Number, StreamKey
 from dealer.proof.codec import decode
 
 
-def read_record(record: EventRecord) -> tuple[Event, Event | None]:
-    """(event without its hidden part, whole event); that is None unless this process wrote it.
+def read_record(record: EventRecord) -> Event:
+    """The event of a row, without its hidden part.
 
     Raises UnknownEvent, or ValueError, KeyError or TypeError.
     """
-    if record.event is not None:
-        return public_event(record.event), record.event
     kind, public = decode_public(record.type, record.public, record.hidden)
-    return decode(kind, record.schema, json.loads(public), {}), None
+    return decode(kind, record.schema, json.loads(public), {})
 
 
 class Stopped(NamedTuple):
@@ -204,7 +202,8 @@ class StreamProjector:
                 missing = f"Version {version} is missing in the log; restore it from a backup."
                 return timed_events, kept, Stopped(table, version - 1, missing)
             try:
-                event, whole = read_record(row)
+                whole = row.event  # None unless this process wrote it
+                event = read_record(row) if whole is None else public_event(whole)
                 if isinstance(event, RoundClosed):
                     if not self._revealed_left:
                         self.postponed = True
@@ -220,7 +219,7 @@ class StreamProjector:
                     )
                     if self.postponed:
                         return timed_events, kept, None
-                    return [*timed_events, TimedEvent(event, row.at, reveal)], None, None
+                    return [*timed_events, (event, row.at, reveal)], None, None
                 if isinstance(event, RoundOpened):
                     opened = version
                     kept = None if whole is None else RoundEvents(version)
@@ -228,7 +227,7 @@ class StreamProjector:
                     kept = None
                 elif kept is not None:
                     kept.append(whole)
-                timed_events.append(TimedEvent(event, row.at))
+                timed_events.append((event, row.at, None))
             except _UNREADABLE as error:
                 self._reveals.pop(stream.number, None)
                 return timed_events, kept, Stopped(table, version - 1, _unreadable(version, error))

@@ -52,15 +52,18 @@ class Tree:
         """An independent copy, in O(log size)."""
         return Tree.from_edge(self.size, self._edge)
 
+    def add(self, leaf: bytes) -> None:
+        """Append a leaf, given by its bytes."""
+        node, edge, size = sha256(b"\x00" + leaf).digest(), self._edge, self.size
+        while size & 1:
+            node = sha256(b"\x01" + edge.pop() + node).digest()
+            size >>= 1
+        edge.append(node)
+        self.size += 1
+
     def append(self, leaf: bytes) -> None:
         """Append a leaf, given by its hash."""
-        edge = self._edge
-        size = self.size
-        while size & 1:
-            leaf = sha256(b"\x01" + edge.pop() + leaf).digest()
-            size >>= 1
-        edge.append(leaf)
-        self.size += 1
+        self.extend((leaf,))
 
     def extend(self, leaves: Iterable[bytes]) -> None:
         """Append leaves, given by their hashes."""

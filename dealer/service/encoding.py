@@ -72,7 +72,7 @@ def encode(
             v=codec.SCHEMAS[kind],
             version=number,
         )
-        tree.append(leaf_hash(leaf.encode()))
+        tree.add(leaf.encode())
         records.append(
             EventRecord(
                 number, kind, codec.SCHEMAS[kind], at, public, commitment, hidden, None, None,

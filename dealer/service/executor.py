@@ -98,7 +98,7 @@ class CommandExecutor:
                 self._finish(execution)
         if execution.name is not None:
             execution.stamp()
-            live_table.stored_commands.start(execution)
+            live_table.stored_commands.pending[execution.name] = execution
         return True
 
     def _finish(self, execution: CommandExecution) -> None:

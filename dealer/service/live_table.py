@@ -65,7 +65,7 @@ from dealer.eventlog.table_codec import encode_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
-from dealer.proof.tree import Tree, leaf_hash
+from dealer.proof.tree import Tree
 from dealer.service.event_ring import EventRing
 from dealer.service.recent_commands import RecentCommands
 from dealer.service.requests import (
@@ -255,7 +255,7 @@ class LiveTable:
     def add_leaf(self, leaf: str) -> None:
         """Add the leaf of the next event that was read from the log."""
         self.leaf = leaf
-        self.tree.append(leaf_hash(leaf.encode()))
+        self.tree.add(leaf.encode())
 
     def loaded(self) -> None:
         """Everything that was evolved so far is on disk."""

@@ -32,27 +32,27 @@ _EMPTY = 100
 class RecentCommands:
     """About the newest 144 commands of one table by name (role and id); the log has the others.
 
-    `evicted` says whether there are others.
+    `evicted` says whether there are others; a command in flight is in `pending` until `settle`.
     """
 
-    __slots__ = ("_buckets", "_in_flight", "evicted")
+    __slots__ = ("_buckets", "evicted", "pending")
 
     def __init__(self) -> None:
-        self._in_flight: dict[str, CommandExecution] = {}
+        self.pending: dict[str, CommandExecution] = {}
         self._buckets: dict[int, bytes] = {}
         self.evicted = False
 
     @property
     def size(self) -> int:
         """Estimated bytes of memory."""
-        size = _IN_FLIGHT * len(self._in_flight)
+        size = _IN_FLIGHT * len(self.pending)
         for bucket in self._buckets.values():
             size += _EMPTY + len(bucket)
         return size
 
     def get(self, name: str) -> CommandExecution | StoredCommand | None:
         """The command of this name: as it is in flight, or the record of a committed one."""
-        found = self._in_flight.get(name)
+        found = self.pending.get(name)
         if found is not None or not self._buckets:
             return found
         number = hash(name)
@@ -63,15 +63,10 @@ class RecentCommands:
         _, digest, version, count = _RECORD.unpack_from(bucket, place)
         return StoredCommand(digest, version, count)
 
-    def start(self, command: CommandExecution) -> None:
-        """Add a command in flight, until `settle`."""
-        if command.name is not None:
-            self._in_flight[command.name] = command
-
     def settle(self, name: str, digest: bytes, version: int, count: int) -> None:
         """Add a committed command, in the place of an older one where there is no other."""
-        if self._in_flight:
-            self._in_flight.pop(name, None)
+        if self.pending:
+            self.pending.pop(name, None)
         if len(digest) < DIGEST:
             self.evicted = True
             return
@@ -86,7 +81,7 @@ class RecentCommands:
 
     def clear(self) -> None:
         """Drop all commands."""
-        self._in_flight.clear()
+        self.pending.clear()
         self._buckets.clear()
 
     def committed(self) -> RecentCommands:

@@ -105,7 +105,7 @@ async def test_the_operators_port_serves_health_readiness_and_metrics(
 ) -> None:
     gateway: Gateway = await open_gateway(ops_port=0)
     service = gateway.context.service
-    service.log.on_commit(service.stats.batch)
+    service.stats.events.observe(2.0)
     table = await seat_players(connect, gateway, players=2)
     with pytest.raises(Exception, match="No round"):
         await table.players[0].call("deck.draw")
@@ -120,14 +120,15 @@ async def test_the_operators_port_serves_health_readiness_and_metrics(
     assert 'dealer_calls_total{method="table.join",outcome="ok"} 2.0' in page
     assert "dealer_connections 3.0" in page
     assert "dealer_tables_resident 1.0" in page
-    assert "dealer_append_events_count 3.0" in page
+    assert "dealer_append_events_count 1.0" in page
+    assert "dealer_append_events_sum 2.0" in page
     assert table.id not in page
     assert "player" not in page
 
     async def full(work: object) -> None:
         raise DatabaseFull("The disk is full.")
 
-    monkeypatch.setattr(gateway.context.service.log, "run_in_transaction", full)
+    monkeypatch.setattr(service.log, "run_in_transaction", full)
     await gateway.probe.check()
     ready = await get(gateway.ops_port, "/readyz")
     assert (ready.status, ready.text) == (503, "The disk is full.\n")

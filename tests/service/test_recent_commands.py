@@ -28,7 +28,7 @@ def test_a_stored_command_is_exact_or_absent(steps: list[tuple[int, bool]]) -> N
             continue
         command = in_flight(name, number.to_bytes(16, "big"))
         model[name] = command
-        recent.start(command)
+        recent.pending[name] = command
         assert recent.get(name) is command
         if settled:
             committed_as[name] = command.digest, version, number
@@ -51,7 +51,7 @@ def test_a_stored_command_is_exact_or_absent(steps: list[tuple[int, bool]]) -> N
 def test_memory_of_stored_commands_is_bounded() -> None:
     recent = RecentCommands()
     for number in range(10_000):
-        recent.start(in_flight(str(number), bytes(16)))
+        recent.pending[str(number)] = in_flight(str(number), bytes(16))
         recent.settle(str(number), bytes(16), number, 1)
     found = [recent.get(str(number)) for number in range(10_000)]
     assert recent.size < BUCKETS * BUCKET * 64

@@ -94,7 +94,7 @@ class SimulatedStore:
         def work(connection: Connection) -> Sequence[Result]:
             raw = self._database.raw
             raw.execute("SAVEPOINT batch")
-            results = batch.write_batch(connection, requests, self._streams)
+            results = batch.write_batch(connection, raw, requests, self._streams)
             if results is None:
                 raw.execute("ROLLBACK TO batch")
                 self._streams.clear()

@@ -8,6 +8,7 @@ rolls back, and `write_individually` gives each request its own result.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 
 from sqlalchemy import Connection
@@ -34,24 +35,32 @@ _HEAD_UNLESS_ARCHIVED = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE s
 
 
 def write_batch(
-    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
+    connection: Connection,
+    driver: sqlite3.Connection,
+    requests: Sequence[Append],
+    streams: dict[bytes, int],
 ) -> list[Result] | None:
     """Write all requests; None if that failed, and then the transaction must be rolled back.
 
-    `streams` caches the row numbers of tables by id; numbers found here are added to it.
+    `driver` is the driver's connection of `connection`. `streams` caches the row numbers of tables
+    by id; numbers found here are added to it.
     """
-    if any(r.chain is not None and r.chain.broken for r in requests):
-        return None
+    for request in requests:
+        if request.chain is not None and request.chain.broken:
+            return None
     try:
         if not _load_numbers(connection, requests, streams):
             return None
-        moves = [(r.end, streams[r.table], r.expected) for r in requests if r.rows]
+        moves, rows = [], []
+        for request in requests:
+            if request.rows:
+                number, expected = streams[request.table], request.expected
+                moves.append((expected + len(request.rows), number, expected))
+                rows += encode_all(number, request.rows)
         if moves:
-            driver = direct.driver_of(connection)
             # Of several appends to one table each expects the version of the one before.
             if direct.executemany(driver, _MOVE, moves) != len(moves):
                 return None
-            rows = [each for r in requests for each in encode_all(streams[r.table], r.rows)]
             direct.executemany(driver, _ADD, rows)
         for request in requests:
             if request.checkpoints:
@@ -66,7 +75,7 @@ def write_batch(
         if not is_bad_value(error):
             raise
         return None
-    return [Appended(r.end) for r in requests]
+    return [Appended(request.expected + len(request.rows)) for request in requests]
 
 
 def write_individually(

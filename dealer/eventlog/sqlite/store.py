@@ -8,6 +8,7 @@ writes fails at once, whatever the busy timeout, if another process wrote in bet
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from logging import getLogger
@@ -66,6 +67,7 @@ class SqliteStore:
         self._engine = writer_engine(file, busy_seconds=busy_seconds)
         self._checkpoints = WalCheckpoints(file, pages=wal_pages, connect=self._connect_second)
         self._connection: Connection | None = None
+        self._driver: sqlite3.Connection  # the driver's of `_connection`
         self._waits = True
         self._streams: dict[bytes, int] = {}
 
@@ -88,7 +90,8 @@ class SqliteStore:
         connection = self._begin_append(wait=wait)
         committing = False
         try:
-            results = batch.write_batch(connection, requests, self._streams)
+            driver = self._driver
+            results = batch.write_batch(connection, driver, requests, self._streams)
             if results is None:
                 connection.exec_driver_sql("ROLLBACK")
                 self._forget(requests)
@@ -97,7 +100,7 @@ class SqliteStore:
                     connection, requests, self._streams, name=self.name
                 )
             committing, begun = True, perf_counter()
-            direct.execute(direct.driver_of(connection), "COMMIT")
+            direct.execute(driver, "COMMIT")
             self.commit_seconds = perf_counter() - begun
             self._require_same_file(connection)
         except BaseException as error:
@@ -160,7 +163,7 @@ class SqliteStore:
         try:
             connection = self._connect()
             self._set_waiting(connection, wait)
-            direct.execute(direct.driver_of(connection), "BEGIN IMMEDIATE")
+            direct.execute(self._driver, "BEGIN IMMEDIATE")
         except Exception as error:
             fault = translate(error, name=self.name)
             if wait or not isinstance(fault, DatabaseLocked):
@@ -193,6 +196,7 @@ class SqliteStore:
             connection.close()
             raise
         self._connection, self._waits = connection, True
+        self._driver = direct.driver_of(connection)
         return connection
 
     def _connect_second(self) -> Connection:

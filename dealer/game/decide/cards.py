@@ -41,9 +41,10 @@ def draw(command: Draw, table: Table) -> list[Event]:
         slots = whole(round_, command.source)
     else:
         slots = taken(round_, command.source, command.count, command.where)
-    require_drawable(round_, slots)
     drawn: list[Event] = []
     for slot in slots:
+        if not round_.drawable[slot]:
+            require_drawable(round_, slots)
         card = round_.faces[slot]
         drawn.append(events.CardDrawn(round_.number, seat, command.source, slot, card))
     return drawn

@@ -186,7 +186,9 @@ class ClientBudget:
         Raises RateLimited, with nothing charged, while earlier writes are not paid.
         """
         bucket = self.written
-        if bucket.level(now) < 1.0:
+        tokens = bucket.tokens + (now - bucket.at) * bucket.rate
+        bucket.tokens, bucket.at = min(tokens, bucket.burst), now
+        if tokens < 1.0:
             reason = f"{self._owner} has used up its share of the server's disk writes"
             raise rate_limited(reason, bucket.wait(1.0, now))
         bucket.tokens -= written

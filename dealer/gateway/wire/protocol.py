@@ -227,7 +227,7 @@ def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
     if len(entries) == 1:
         (entry,) = entries
         shown = entry.leaf
-        if entry.seat is not None and may_see(viewer, entry.seat, entry.version):
+        if viewer and entry.seat and may_see(viewer, entry.seat, entry.version):
             shown = f'{shown[:-1]},"private":{entry.private}}}'
         payload = f'{{"jsonrpc":"2.0","method":"event","params":{shown}}}'.encode()
     else:
