@@ -89,7 +89,7 @@ class ReadOnlyLog:
 
     async def head(self, table: bytes) -> int | None:
         """The table's current version; None if there is no such table."""
-        rows = await self.fetch(self._queries.head, (table,))
+        rows = await self._fetch(self._queries.head, (table,))
         return rows[0][0] if rows else None
 
     async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
@@ -102,20 +102,20 @@ class ReadOnlyLog:
         is cosigned."""
         found: dict[bytes, tuple[int, int]] = {}
         for sql, parameters in self._queries.heads(list(tables)):
-            for table, version, cosigned in await self.fetch(sql, parameters):
+            for table, version, cosigned in await self._fetch(sql, parameters):
                 found[table] = (version, cosigned)
         return found
 
     async def tables_between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
         """Ids of at most `limit` tables from `low` to `high`, both included, in order."""
-        rows = await self.fetch(self._queries.between, (low, high, limit))
+        rows = await self._fetch(self._queries.between, (low, high, limit))
         return [table for (table,) in rows]
 
     async def read(
         self, table: bytes, *, after: int = 0, upto: int | None = None, limit: int = 1000
     ) -> list[EventRecord]:
         """At most `limit` events with versions after+1 … upto, in order."""
-        rows = await self.fetch(
+        rows = await self._fetch(
             self._queries.read, (table, after, _NO_LIMIT if upto is None else upto, limit)
         )
         return [EventRecord(*stored_form.decode(row)) for row in rows]
@@ -142,7 +142,7 @@ class ReadOnlyLog:
         """
         sql, after = self._queries.of_types(len(types)), 0
         last = _NO_LIMIT if upto is None else upto
-        while found := await self.fetch(sql, (table, after, last, *types, chunk)):
+        while found := await self._fetch(sql, (table, after, last, *types, chunk)):
             rows = [EventRecord(*stored_form.decode(row)) for row in found]
             yield rows
             after = rows[-1].version
@@ -150,29 +150,29 @@ class ReadOnlyLog:
     async def round_versions(self, table: bytes, *, upto: int | None = None) -> list[int]:
         """The versions up to `upto` that opened a round, in order."""
         parameters = (table, _NO_LIMIT if upto is None else upto)
-        return [version for (version,) in await self.fetch(self._queries.rounds, parameters)]
+        return [version for (version,) in await self._fetch(self._queries.rounds, parameters)]
 
     async def end(self, table: bytes) -> LogEnd:
         """Where the table's events end, in one snapshot; all 0 if there is no such table."""
-        rows = await self.fetch(self._queries.end, (table,))
+        rows = await self._fetch(self._queries.end, (table,))
         return LogEnd._make(rows[0]) if rows else LogEnd(0, 0, 0)
 
     async def find_command(self, table: bytes, command: str) -> EventRecord | None:
         """The first event of the append that carried out this command id; None if there is none."""
         stored = self._queries.stored_command(command)
-        rows = await self.fetch(self._queries.command, (table, stored))
+        rows = await self._fetch(self._queries.command, (table, stored))
         return EventRecord(*stored_form.decode(rows[0])) if rows else None
 
     async def checkpoints(
         self, table: bytes, *, after: int = -1, limit: int = 1000
     ) -> list[tuple[int, str]]:
         """(size, note) of the table's checkpoints with size > `after`, by size."""
-        rows = await self.fetch(self._queries.checkpoints, (table, after, limit))
+        rows = await self._fetch(self._queries.checkpoints, (table, after, limit))
         return [(size, note) for size, note in rows]
 
     async def signed_sizes(self, table: bytes, *, after: int = -1) -> set[int]:
         """The sizes of the table's checkpoints with size > `after`."""
-        return {size for (size,) in await self.fetch(self._queries.signed, (table, after))}
+        return {size for (size,) in await self._fetch(self._queries.signed, (table, after))}
 
     async def newest_checkpoint(
         self, table: bytes, *, upto: int | None = None
@@ -186,26 +186,31 @@ class ReadOnlyLog:
     ) -> list[tuple[int, str]]:
         """(size, note) of at most `limit` checkpoints with size <= `upto`, the largest first."""
         parameters = (table, _NO_LIMIT if upto is None else upto, limit)
-        return [(size, note) for size, note in await self.fetch(self._queries.newest, parameters)]
+        return [(size, note) for size, note in await self._fetch(self._queries.newest, parameters)]
 
     async def metadata(self, name: str) -> bytes | None:
         """The value that `Log.put_metadata` stored under `name`."""
-        rows = await self.fetch(SELECT_METADATA, (name,))
+        rows = await self._fetch(SELECT_METADATA, (name,))
         return rows[0][0] if rows else None
 
     async def version(self) -> str:
         return await self._reader.version()
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
-        """All rows of a SELECT with `?` for its parameters.
+        """All rows of a SELECT with `?` for its parameters, with the names of its columns.
 
         While a PostgreSQL server is unreachable, and while no connection is free, this waits for
         the log's `busy_seconds`; then raises DatabaseUnavailable or Overloaded. Raises Unavailable
         after `close`.
         """
+        return await self._fetch(sql, parameters, named=True)
+
+    async def _fetch(
+        self, sql: str, parameters: tuple[Any, ...] = (), *, named: bool = False
+    ) -> list[Any]:
         if self._closed:
             raise Unavailable("The server is shutting down; try again when it has restarted.")
-        return await self._reader.fetch(sql, parameters)
+        return await self._reader.fetch(sql, parameters, named=named)
 
     async def fetch_row(self, table: str, sql: str) -> Any:
         """The row of an SQL table that every database of this schema has; DatabaseDamaged if not.

@@ -51,4 +51,9 @@ class PooledReader:
             async with self._engine.connect() as connection:
                 return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
         except PoolTimeout:
-            raise Overloaded("The server has too many reads waiting; try again shortly.") from None
+            raise no_connection() from None
+
+
+def no_connection() -> Overloaded:
+    """For a read that no connection became free for."""
+    return Overloaded("The server has too many reads waiting; try again shortly.")

@@ -99,8 +99,10 @@ class Reader(Protocol):
     dialect: Dialect
     shared: bool
 
-    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-        """All rows of a SELECT with `?` for its parameters.
+    async def fetch(
+        self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
+    ) -> list[Any]:
+        """All rows of a SELECT with `?` for its parameters; tuples, if `named` with column names.
 
         Raises DatabaseError, and Overloaded if no connection became free in time.
         """

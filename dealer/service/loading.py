@@ -66,6 +66,8 @@ class Loader:
 
     async def _load(self, table: bytes) -> LiveTable:
         self._secrets.forget(table)
+        if await self._log.head(table) is None:
+            return LiveTable(table, table.hex())  # it may be about to begin
         newest = await self._log.newest_checkpoint(table)
         if newest is not None and newest[0] >= STORE_EVERY:
             live_table = await self._load_from_savepoint(table, newest)

@@ -21,7 +21,7 @@ from typing import Any
 
 from server import LIMITS
 
-from dealer.eventlog import Log
+from dealer.eventlog.writer import Writer
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
@@ -39,14 +39,14 @@ WHOLE = "draw: all on the loop's thread"
 
 STAGES: list[tuple[str, Any, str]] = [
     ("decode: frame to typed request", Reader, "read"),
-    ("rates of connection and address", Session, "check_rate"),
+    ("rates of connection and address", Session, "admit"),
     ("dispatch: membership, command, key", Dispatcher, "receive"),
     ("processor: known command, append", CommandProcessor, "submit"),
     ("executor: encode, proof, row", CommandExecutor, "decide"),
     ("decide: command to event", executor, "decide"),
     ("evolve: event to state", executor, "evolve"),
-    ("queue for the writer", Log, "submit"),
-    ("after the commit", CommandProcessor, "_on_commit"),
+    ("queue for the writer", Writer, "submit"),
+    ("after the commit", CommandProcessor, "committed"),
     ("broadcast: frames, one per view", Broadcaster, "publish"),
     ("answer", Dispatcher, "_on_outcome"),
 ]

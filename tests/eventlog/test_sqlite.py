@@ -9,10 +9,9 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from dealer.errors import (
@@ -205,15 +204,14 @@ async def test_a_long_reader_sees_one_state_while_the_log_grows(
 
 
 async def test_closing_a_log_ends_the_reads_of_cancelled_callers(
-    database: TemporarySqlite,
+    database: TemporarySqlite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A read that is cancelled more than once leaves no task that never ends."""
     count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
     log = await database.open()
     started = asyncio.Event()
-    reader: Any = log._reader
-    event.listen(reader._engine.sync_engine, "before_cursor_execute", lambda *_: started.set())
-    reading = asyncio.create_task(log.fetch(f"{count} SELECT count(*) FROM n"))
+    watch_direct("before", lambda sql: started.set(), patch=monkeypatch.setattr)
+    reading = asyncio.create_task(log._fetch(f"{count} SELECT count(*) FROM n"))
     await started.wait()
     for _ in range(3):
         reading.cancel()

@@ -12,6 +12,7 @@ from dealer.gateway import Limits
 from dealer.gateway.rate_limit import cpu_time
 from dealer.gateway.rate_limit.bucket import LONG_STEP
 from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.rate_limit.costs import BYTE_SECONDS, EVENT_SECONDS, MESSAGE_SECONDS
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.gateway.rpc import dispatcher
 from dealer.proof.tree import leaf_hash
@@ -62,7 +63,7 @@ async def test_the_time_of_an_answer_is_charged_to_the_address(
     limits = replace(TEST_LIMITS, address_cpu=0.1, address_cpu_burst=1.0)
     gateway = await open_gateway(limits=limits)
     table = await seat_players(connect, gateway, players=1)
-    clock, thread_time = stop_clocks(gateway, step=0.4)
+    clock, thread_time = stop_clocks(gateway, step=0.8)
     state = table.host.send("table.state")
     await eventually(lambda: budget_of(gateway).busy(clock.now))
     thread_time.seconds = 0.0
@@ -72,6 +73,7 @@ async def test_the_time_of_an_answer_is_charged_to_the_address(
     assert "processor time" in str(refused)
     clock.now += refused.error["data"]["retry_after_ms"] / 1000
     await other.call("ping")
+    clock.now += 1.0  # that ping, too, has its price
     assert (await state)["state"]
 
 
@@ -81,8 +83,24 @@ async def test_the_time_of_a_refused_command_is_charged(open_gateway, connect, s
     table = await seat_players(connect, gateway, players=1)
     stop_clocks(gateway, step=0.02)
     for _ in range(3):
-        assert await reason_of(table.players[0].call("deck.draw")) == "no_round"
-    assert await reason_of(table.players[0].call("deck.draw")) == "rate_limited"
+        assert await reason_of(table.host.call("round.close")) == "no_round"
+    assert await reason_of(table.host.call("round.close")) == "rate_limited"
+
+
+async def test_messages_of_constant_work_have_a_flat_price(
+    open_gateway, connect, stop_clocks
+) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, address_cpu_burst=1.0))
+    table = await seat_players(connect, gateway, players=1)
+    clock, _ = stop_clocks(gateway, step=0.3)
+    budget = budget_of(gateway)
+    before = budget.cpu.level(clock.now)
+    assert await reason_of(table.players[0].call("deck.draw")) == "no_round"
+    short = before - budget.cpu.level(clock.now)
+    await table.players[0].call("table.note", kind="chat", text="x" * 200)
+    long = before - short - budget.cpu.level(clock.now)
+    assert MESSAGE_SECONDS < short < long
+    assert long < MESSAGE_SECONDS + EVENT_SECONDS + 500 * BYTE_SECONDS
 
 
 async def test_another_address_is_served_while_one_is_in_debt(

@@ -26,7 +26,7 @@ def watch_direct(
     *,
     patch: Callable[[Any, str, Any], None],
 ) -> None:
-    """The same for the statements of appends to SQLite; `patch` replaces their functions."""
+    """The same for statements to SQLite without SQLAlchemy; `patch` replaces their functions."""
 
     def watched(plain: Callable[..., Any]) -> Callable[..., Any]:
         def execute(driver: object, sql: str, *rows: object) -> Any:
@@ -39,5 +39,16 @@ def watch_direct(
 
         return execute
 
+    plain_fetchall = direct.fetchall
+
+    async def fetchall(driver: Any, sql: str, parameters: tuple[Any, ...]) -> Any:
+        if when == "before":
+            callback(sql)
+        rows = await plain_fetchall(driver, sql, parameters)
+        if when == "after":
+            callback(sql)
+        return rows
+
     for name in ("execute", "executemany"):
         patch(direct, name, watched(getattr(direct, name)))
+    patch(direct, "fetchall", fetchall)

@@ -159,7 +159,9 @@ class SimulatedReader:
         self.name = NAME
         self._database = database
 
-    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+    async def fetch(
+        self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
+    ) -> list[Any]:
         database = self._database
         # Mostly the wait is on one side of the read, which costs half as much as on both.
         where = database.random.random()

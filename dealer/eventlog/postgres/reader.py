@@ -38,7 +38,9 @@ class PostgresReader(PooledReader):
         super().__init__(engine, database.name)
         self._database = database
 
-    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+    async def fetch(
+        self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
+    ) -> list[Any]:
         read = partial(self._fetch, sql, parameters)
         return await self._database.with_retry(read, seconds=self._database.retry_seconds)
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.read_pool import PooledReader
+from dealer.eventlog.read_pool import PooledReader, no_connection
+from dealer.eventlog.sqlite import direct
 from dealer.eventlog.sqlite.file_identity import FileIdentity
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.eventlog.store import Dialect, OnNotification
+
+if TYPE_CHECKING:
+    import aiosqlite
 
 
 class SqliteReader(PooledReader):
@@ -30,11 +35,14 @@ class SqliteReader(PooledReader):
         super().__init__(engine, name)
         self._identity = identity
 
-    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+    async def fetch(
+        self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
+    ) -> list[Any]:
         self.check()
         # The caller may be cancelled, but the read is completed: aiosqlite closes the connection
         # of a cancelled read in a task that never ends if the read is cancelled a second time.
-        read = asyncio.create_task(self._fetch(sql, parameters))
+        work = self._fetch if named else self._fetch_plain
+        read = asyncio.create_task(work(sql, parameters))
         self._reads.add(read)
         read.add_done_callback(self._on_read_done)
         try:
@@ -45,6 +53,15 @@ class SqliteReader(PooledReader):
         except FAULTS as error:
             self.check()
             raise translate(error, name=self.name) from error
+
+    async def _fetch_plain(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        try:
+            async with self._engine.connect() as connection:
+                pooled = await connection.get_raw_connection()
+                driver = cast("aiosqlite.Connection", pooled.driver_connection)
+                return await direct.fetchall(driver, sql, parameters)
+        except PoolTimeout:
+            raise no_connection() from None
 
     async def identity(self) -> str:
         return "file"

@@ -39,6 +39,13 @@ BYTES_PER_SWAP = 1280
 COPIES = 4
 """Times that a byte of a row is written: to the WAL and to the file, in the log and read models."""
 
+MESSAGE_SECONDS = 100e-6
+"""Seconds on the event loop for a message whose work is constant: to decode, decide and answer it.
+Measuring each would take two system calls, a tenth of that."""
+
+BYTE_SECONDS = 0.2e-6
+"""Seconds to decode a byte of a message, at most."""
+
 EVENT_SECONDS = 75e-6
 """Seconds per event for its frames, its row and its read models; most are spent on the writer
 thread, in one transaction for which all other appends wait."""

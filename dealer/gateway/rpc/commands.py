@@ -56,6 +56,7 @@ class TableCommand(NamedTuple):
     answer: Answer
     role: Literal["host", "seat"]  # whose command ids apply if the sender has both
     of_players: bool  # depends on presence: its command has an `absence`
+    measured: bool  # takes longer than its events say: a deck, a shuffle, a whole round
 
 
 def command_key(call: Call, scope: str) -> IdempotencyKey | None:

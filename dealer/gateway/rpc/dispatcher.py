@@ -20,7 +20,14 @@ from dealer.game.absence import Absence
 from dealer.game.commands import Draw, DrawAtRandom, TransferHost, VacateSeat
 from dealer.gateway.close_codes import RESTART, CloseCode
 from dealer.gateway.push.membership import Membership, Sender
-from dealer.gateway.rate_limit.costs import EVENT_SECONDS, bytes_written, request_weight, weight
+from dealer.gateway.rate_limit.costs import (
+    BYTE_SECONDS,
+    EVENT_SECONDS,
+    MESSAGE_SECONDS,
+    bytes_written,
+    request_weight,
+    weight,
+)
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.commands import TableCommand
 from dealer.gateway.rpc.methods import METHODS, Handler
@@ -57,11 +64,7 @@ class Dispatcher:
             if len(self._queued) >= limits.held or self._queued_bytes >= limits.buffer:
                 self.session.transport.pause()
             return
-        started_at = thread_time()
-        try:
-            self._handle(data)
-        finally:
-            self.session.budget.cpu.step(thread_time() - started_at)
+        self._handle(data)
 
     def on_ping(self) -> bool:
         """Whether a ping or pong is within the rate; it counts like a request."""
@@ -99,6 +102,7 @@ class Dispatcher:
         try:
             if not session.admit(call.id, call.method, automatic=method.automatic):
                 return
+            session.budget.cpu.tokens -= MESSAGE_SECONDS + BYTE_SECONDS * len(data)
             if self._finishing or (self._context.draining and not session.pushes):
                 raise Unavailable("The server is shutting down; reconnect and send this again.")
             handler, params = method.handler, call.params
@@ -187,7 +191,14 @@ class Dispatcher:
             return
         self._context.in_flight += 1
         self._submitted += 1
-        service.submit(live_table, command, done, key=key, expect=params.expect)
+        if not method.measured:
+            service.submit(live_table, command, done, key=key, expect=params.expect)
+            return
+        started_at = thread_time()
+        try:
+            service.submit(live_table, command, done, key=key, expect=params.expect)
+        finally:
+            session.budget.cpu.step(thread_time() - started_at)
 
     def _on_service_outcome(
         self, call: wire.Call, membership: Membership, done: OnResult, outcome: Outcome

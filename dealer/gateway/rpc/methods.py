@@ -54,7 +54,9 @@ def _command(
     automatic: bool = False,
     of_players: bool = False,
 ) -> Method:
-    return Method(params, (result,), TableCommand(build, answer, role, of_players), automatic)
+    measured = role == "host" or automatic  # the others move a few cards, or write a text
+    command = TableCommand(build, answer, role, of_players, measured)
+    return Method(params, (result,), command, automatic)
 
 
 METHODS: dict[str, Method] = {

@@ -26,6 +26,7 @@ from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.push.subscription import Transport
 from dealer.gateway.rate_limit.budgets import rate_limited
+from dealer.gateway.rate_limit.costs import MESSAGE_SECONDS
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.memberships import Memberships
 from dealer.gateway.wire import protocol as wire
@@ -138,9 +139,11 @@ class Session:
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
         elif id is not None:
-            owed = method is not PING_FRAME and self.budget.busy(now)
+            # This refusal is charged before the client is asked to wait, not at its next message.
+            self.budget.cpu.tokens -= MESSAGE_SECONDS
+            owed = self.budget.busy(now)
             reason = self.budget.cpu_exhausted if owed else "Too many requests"
-            self.refuse(id, rate_limited(reason, wait))
+            self.refuse(id, rate_limited(reason, max(wait, owed)))
         return False
 
     def charge(self, weight: float) -> None:
