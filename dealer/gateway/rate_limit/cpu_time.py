@@ -1,5 +1,7 @@
 """Event loop time per client address: measured, charged and limited.
 
+Messages whose work is constant have a flat price instead (`costs.MESSAGE_SECONDS`).
+
     await metered(partial(answer, request), budget.cpu)    # charges each of its steps
     async with turns.turn(budget):                         # two at once, none while in debt
         snapshot = await service.snapshot(...)
