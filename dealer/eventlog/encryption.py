@@ -152,7 +152,7 @@ class HouseKeys:
         return self._known[public_key]
 
     def command_digest(self, content: bytes) -> bytes:
-        """A keyed digest of a command's content, 32 bytes; `self` are the keys of its table.
+        """A keyed digest of a command's content, 32 bytes.
 
         Most commands of a game, such as the draw of one card, have the same short content.
         """

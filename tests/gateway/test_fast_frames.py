@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN, Protocol, Side
 
-from dealer.gateway.ws.fast_frames import (
+from dealer.gateway.ws.connection import (
     ends_on_frame_boundary,
     ends_with_close,
     parse_single_text_frame,

@@ -29,9 +29,14 @@ from dealer.game.state import Round, Table
 
 def draw(command: Draw, table: Table) -> list[Event]:
     """Draw cards into the actor's hand, as CardDrawn events in their order."""
-    seat = require_seat(table, command.actor)
-    require_permission(table, command.actor, "draw" if command.source == DECK else "pile")
-    round_ = idle_round(table)
+    actor, round_ = command.actor, table.round
+    action = "draw" if command.source == DECK else "pile"
+    seat = actor.seat
+    if seat not in table.seats or table.rules.who[action] != "players":
+        seat = require_seat(table, actor)
+        require_permission(table, actor, action)
+    if round_ is None or round_.shuffle is not None:
+        round_ = idle_round(table)
     if command.source != DECK:
         require_pile(command.source)
         require_no_pass(round_, command.source)
