@@ -58,16 +58,10 @@ def encode_public(event: Event) -> str:
     match event:
         case events.CardsSwapped(round=round_, k=k, step=step, i=i):
             return f'{{"i":{i},"k":{k},"round":{round_},"step":{step}}}'
-        case events.CardDrawn():
-            return encode_draw(event)
+        case events.CardDrawn(round=round_, seat=seat, source=source, slot=slot):
+            return f'{{"from":{quote(source)},"round":{round_},"seat":{seat},"slot":{slot}}}'
         case _:
             return dump(public(event))
-
-
-def encode_draw(event: events.CardDrawn) -> str:
-    """The public part of a draw."""
-    source = quote(event.source)
-    return f'{{"from":{source},"round":{event.round},"seat":{event.seat},"slot":{event.slot}}}'
 
 
 def encode_swaps(swaps: Sequence[events.CardsSwapped]) -> tuple[list[str], list[str]]:

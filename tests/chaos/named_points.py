@@ -95,7 +95,7 @@ PLAYING = {
         "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "end", 5
     ),
     "after COMMIT, on the loop": Point(
-        "dealer.service.command_processor:CommandProcessor._append_committed", "begin", 5
+        "dealer.service.command_processor:CommandProcessor.committed", "begin", 5
     ),
     "a command is received again": Point(
         "dealer.service.duplicates:DuplicateCommands.answer",
@@ -108,7 +108,7 @@ PLAYING = {
     ),
     "after reply": Point("dealer.gateway.rpc.dispatcher:Dispatcher._on_outcome", "end", 5),
     "after reply, before the next one's push": Point(
-        "dealer.service.command_processor:CommandProcessor._append_committed", "end", 5
+        "dealer.service.command_processor:CommandProcessor.committed", "end", 5
     ),
     "the events a client missed are read": Point(
         "dealer.gateway.push.backlog:Backlog._send_next", "begin"

@@ -7,12 +7,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from dealer.game.state import Table
-from dealer.gateway.push import broadcaster
 from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
+from dealer.gateway.wire import protocol
 from dealer.service import executor
 from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault, fault_of
@@ -34,7 +34,7 @@ async def backlog_ends_too_early(send: Any, self: Backlog, subscription: Subscri
     subscription.cursor = subscription.live_table.committed
 
 
-@fault_of(Broadcaster, "_publish")
+@fault_of(Broadcaster, "publish")
 def live_push_ignores_the_cursor(
     publish: Any, self: Broadcaster, live_table: Any, notice: Any
 ) -> None:
@@ -55,7 +55,7 @@ def seat_keeps_its_rights_after_leaving() -> list[Replacement]:
     ]
 
 
-@fault_of(broadcaster, "event_frame")
+@fault_of(protocol, "event_frame")
 def private_face_sent_to_every_seat(frame: Any, entries: Any, viewer: Any) -> bytes:
     """The frame of the player who drew a card goes to the other players, too."""
     for entry in entries:
@@ -64,11 +64,13 @@ def private_face_sent_to_every_seat(frame: Any, entries: Any, viewer: Any) -> by
     return frame(entries, viewer)
 
 
-@fault_of(executor, "encode_draw")
+@fault_of(executor, "encode")
 def house_shows_another_card(encode: Any, *arguments: Any, **named: Any) -> Any:
     """The house shows a player another card than the one that it has committed to."""
-    row, entry = encode(*arguments, **named)
-    return row, entry._replace(private=entry.private.replace('"card":"A', '"card":"3'))
+    records = encode(*arguments, **named)
+    for record in records:
+        record.private = record.private.replace('"card":"A', '"card":"3')
+    return records
 
 
 @fault_of(Table, "next_at")

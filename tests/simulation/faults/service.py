@@ -104,13 +104,13 @@ async def stale_node_is_not_caught_up(_: Any, self: Reloader, live_table: LiveTa
     live_table.require_here()
 
 
-@fault_of(CommandProcessor, "_append_lost")
+@fault_of(CommandProcessor, "_settle_lost")
 def waiting_repetition_forgotten(
-    lost: Any, self: CommandProcessor, pending: Any, result: Any
+    lost: Any, self: CommandProcessor, execution: Any, result: Any
 ) -> None:
     """When an append is lost, the repetitions that wait for its answer never get one."""
-    pending.stored = None
-    lost(self, pending, result)
+    execution.waiters = []
+    lost(self, execution, result)
 
 
 @fault_of(LiveTable, "postpone_draw")
@@ -162,15 +162,15 @@ def any_repetition_is_answered_as_the_first(
     answer(self, live_table, request, stored, *rest)
 
 
-@fault_of(CommandProcessor, "_append_lost")
+@fault_of(CommandProcessor, "_settle_lost")
 def known_command_decided_again(
-    lost: Any, self: CommandProcessor, pending: Any, result: Any
+    lost: Any, self: CommandProcessor, execution: Any, result: Any
 ) -> None:
     """What the log says of a command that another node carried out is not looked at."""
     if isinstance(result, Known):
-        pending.request.name = None
-    lost(self, pending, result)
-    pending.request.duplicate_of = None
+        execution.name = None
+    lost(self, execution, result)
+    execution.duplicate_of = None
 
 
 @fault_of(Service, "unsubscribe")
