@@ -314,7 +314,8 @@ class Service:
         """
         execution = CommandExecution(command=command, done=done, expect=expect)
         if key is not None:
-            execution.identify(key, self._key.of(live_table.table.key))
+            public, keys = live_table.table.key, self._key  # mostly: older tables have older keys
+            execution.identify(key, keys if keys.public_key == public else keys.of(public))
         self._processor.submit(live_table, execution)
 
     async def execute(

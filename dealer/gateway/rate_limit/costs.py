@@ -62,8 +62,6 @@ SHUFFLE = 3 * BYTES_PER_COMMIT
 
 def weight(command: Command, table: Table) -> float:
     """The additional cost of a command, in commands: one per 52 cards to seal or to shuffle."""
-    if type(command) is Draw:
-        return 0.0  # the most frequent command
     match command:
         case OpenRound():
             return len(command.deck) / 52
@@ -90,8 +88,6 @@ def request_weight(params: Params) -> float:
 
 def bytes_written(command: Command, table: Table) -> int:
     """Upper bound of the bytes that the server writes to disk for a command that is accepted."""
-    if type(command) is Draw and command.count == 1 and not command.whole:  # the most frequent
-        return BYTES_PER_COMMIT + BYTES_PER_EVENT
     match command:
         case Draw() | Move() | Show():
             return BYTES_PER_COMMIT + BYTES_PER_EVENT * _moved(command, table)

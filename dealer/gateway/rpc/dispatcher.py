@@ -22,6 +22,8 @@ from dealer.gateway.close_codes import RESTART, CloseCode
 from dealer.gateway.push.membership import Membership, Sender
 from dealer.gateway.rate_limit.costs import (
     BYTE_SECONDS,
+    BYTES_PER_COMMIT,
+    BYTES_PER_EVENT,
     EVENT_SECONDS,
     MESSAGE_SECONDS,
     bytes_written,
@@ -171,9 +173,13 @@ class Dispatcher:
         command = method.build(actor, params, table)
         if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
-        cost = bytes_written(command, table)
+        if type(command) is Draw and command.count == 1 and not command.whole:
+            # The most frequent command, without two calls.
+            cost, more = BYTES_PER_COMMIT + BYTES_PER_EVENT, 0.0
+        else:
+            cost, more = bytes_written(command, table), weight(command, table)
         session.budget.pay(cost, self._context.clock())
-        if type(command) is not Draw and (more := weight(command, table)):
+        if more:
             session.charge(more)
         if actor.host and (method.role == "host" or actor.seat is None):
             scope = "host"
