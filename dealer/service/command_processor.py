@@ -170,8 +170,9 @@ class CommandProcessor:
             live_table.append_committed(newest.version, newest.leaf, signed=signed)
             if live_table.subscribers and not self._cache.full:
                 live_table.ring.extend(records)
-            self._notify(live_table, CommitNotice(records, notes))
-            result = CommandResult(newest.version, execution.events)
+            notice = CommitNotice(records, notes, origin=execution.origin)
+            self._notify(live_table, notice)
+            result = CommandResult(newest.version, execution.events, notice.held)
             execution.answer(result)
             if execution.name is not None:
                 first, count = records[0].version, len(records)

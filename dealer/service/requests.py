@@ -23,10 +23,14 @@ from dealer.game.events import Event
 
 
 class CommandResult(Struct):
-    """A command was executed: the table's version after it, and its events."""
+    """A command was executed: the table's version after it, and its events.
+
+    `held` are frames for the caller's own connection, to be written before the answer, in one.
+    """
 
     version: int
     events: list[Event]
+    held: bytes = b""
 
 
 Outcome = CommandResult | DealerError
@@ -88,6 +92,7 @@ class CommandExecution(Append, eq=False, kw_only=True):
 
     command: Command
     done: OnResult = _nothing
+    origin: object | None = None  # the transport that waits for the answer
     name: str | None = None
     digest: bytes = b""
     expect: int | None = None

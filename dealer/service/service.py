@@ -306,13 +306,14 @@ class Service:
         *,
         key: IdempotencyKey | None = None,
         expect: int | None = None,
+        origin: object | None = None,
     ) -> None:
         """Decide a command now; `done` is called once its events are on disk, or with the error.
 
         A command whose table is past version `expect` is refused. So is one whose `key` was used
-        with other content.
+        with other content. `origin` is the transport of its answer, see `CommitNotice`.
         """
-        execution = CommandExecution(command=command, done=done, expect=expect)
+        execution = CommandExecution(command=command, done=done, expect=expect, origin=origin)
         if key is not None:
             public, keys = live_table.table.key, self._key  # mostly: older tables have older keys
             execution.identify(key, keys if keys.public_key == public else keys.of(public))

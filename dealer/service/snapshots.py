@@ -16,11 +16,16 @@ class CommitNotice(Struct):
 
     `reset`, with neither, says that published events may no longer be in the log: the log was
     rewound to an older state, or the table was archived.
+
+    The broadcaster does not write to the transport `origin`, whose command this is: it leaves the
+    frames in `held`, to be written with the answer.
     """
 
     entries: list[EventRecord]
     notes: list[tuple[int, str]]
     reset: bool = False
+    origin: object | None = None
+    held: bytes = b""
 
 
 NoticeListener = Callable[[LiveTable, CommitNotice], None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
+from collections.abc import Callable
 
 import pytest
 
@@ -436,3 +437,30 @@ async def test_a_deal_to_piles_and_whole_piles(gateway, connect) -> None:
     assert await reason_of(ann.call("hand.show")) == "-32602"
     short = table.host.call("deck.deal", each=1, piles=[{"name": "x", "count": 52}])
     assert await reason_of(short) == "deck_empty"
+
+
+async def test_the_event_and_the_answer_of_a_draw_are_one_write_to_its_player(
+    gateway, connect, monkeypatch
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
+    written: list[bytes] = []
+    live_table = gateway.context.service.live_table(table.id)
+    assert live_table is not None
+    for subscription in live_table.subscribers:
+        transport = subscription.transport
+        monkeypatch.setattr(transport, "write", both(transport.write, written.append))
+    await table.players[0].call("deck.draw")
+    mine = [data for data in written if b'"id":' in data]
+    assert len(mine) == 1
+    assert mine[0].index(b'"private":') < mine[0].index(b'"result":')
+    assert len(written) == sum(each.live for each in live_table.subscribers)
+
+
+def both(
+    first: Callable[[bytes], None], second: Callable[[bytes], None]
+) -> Callable[[bytes], None]:
+    def write(data: bytes) -> None:
+        first(data)
+        second(data)
+
+    return write

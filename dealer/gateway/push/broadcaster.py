@@ -181,10 +181,13 @@ class Broadcaster:
                     # Appends of another process: later events may be private to the next player.
                     self._start_catch_up(subscription)
                     continue
+            frame = common
             if owners and viewer is not None and viewer.seat in owners:
-                subscription.transport.write(wire.event_frame(entries, viewer) + notes)
+                frame = wire.event_frame(entries, viewer) + notes
+            if subscription.transport is notice.origin:
+                notice.held = frame  # the caller's, which is answered next: one write for both
             else:
-                subscription.transport.write(common)
+                subscription.transport.write(frame)
             subscription.cursor = last
             if left_at:
                 self._lose_seat(subscription)

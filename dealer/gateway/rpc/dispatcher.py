@@ -198,11 +198,15 @@ class Dispatcher:
         self._context.in_flight += 1
         self._submitted += 1
         if not method.measured:
-            service.submit(live_table, command, done, key=key, expect=params.expect)
+            service.submit(
+                live_table, command, done, key=key, expect=params.expect, origin=session.transport
+            )
             return
         started_at = thread_time()
         try:
-            service.submit(live_table, command, done, key=key, expect=params.expect)
+            service.submit(
+                live_table, command, done, key=key, expect=params.expect, origin=session.transport
+            )
         finally:
             session.budget.cpu.step(thread_time() - started_at)
 
@@ -235,7 +239,12 @@ class Dispatcher:
                 cpu.tokens -= EVENT_SECONDS
             else:
                 cpu.step(EVENT_SECONDS * count)
-            self.session.answer(call, method.answer(outcome))
+            try:
+                answer = method.answer(outcome)
+            except Exception:
+                self.session.transport.write(outcome.held)
+                raise
+            self.session.answer(call, answer, held=outcome.held)
         except Exception as error:
             self.session.fail(call, error)
         if self._finishing:

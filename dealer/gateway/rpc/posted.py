@@ -98,7 +98,7 @@ class PostedSession(Session):
             self.finish()
         return within
 
-    def answer(self, call: wire.Call, answer: Struct) -> None:
+    def answer(self, call: wire.Call, answer: Struct, *, held: bytes = b"") -> None:
         super().answer(call, answer)
         self.finish(None if call.id is None else wire.result(call.id, answer))
 

@@ -192,10 +192,18 @@ class Session:
 
     # Answers
 
-    def answer(self, call: wire.Call, answer: Struct) -> None:
-        """Count and send a result; nothing is sent to a request without an id."""
-        if call.id is not None and not self.closed:
-            self.transport.write(wire.result_frame(call.id, answer))
+    def answer(self, call: wire.Call, answer: Struct, *, held: bytes = b"") -> None:
+        """Count and send a result, after the frames `held` back for it, in one write.
+
+        Nothing but these is sent to a request without an id.
+        """
+        frames = held
+        try:
+            if call.id is not None:
+                frames += wire.result_frame(call.id, answer)
+        finally:  # without memory for the answer the events are still sent
+            if frames and not self.closed:
+                self.transport.write(frames)
         self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
 
     def fail(self, call: wire.Call, error: Exception) -> None:
