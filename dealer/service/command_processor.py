@@ -171,8 +171,9 @@ class CommandProcessor:
             if live_table.subscribers and not self._cache.full:
                 live_table.ring.extend(records)
             notice = CommitNotice(records, notes, origin=execution.origin)
+            result = CommandResult(newest.version, execution.events)
             self._notify(live_table, notice)
-            result = CommandResult(newest.version, execution.events, notice.held)
+            result.held = notice.held
             execution.answer(result)
             if execution.name is not None:
                 first, count = records[0].version, len(records)

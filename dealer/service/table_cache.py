@@ -85,7 +85,7 @@ class TableCache:
         self._loader = loader
         self.bound = bound
         self.bytes_bound = bytes_bound
-        self.small = SMALL
+        self.small = SMALL  # bytes up to which a table in use may always grow
         self.bytes = 0
         self.other_bytes = 0
         self.load_seconds = Histogram(LONG_SECONDS)

@@ -103,6 +103,21 @@ async def test_messages_of_constant_work_have_a_flat_price(
     assert long < MESSAGE_SECONDS + EVENT_SECONDS + 500 * BYTE_SECONDS
 
 
+async def test_a_message_that_cannot_be_read_has_its_price(
+    open_gateway, connect, stop_clocks
+) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, address_cpu_burst=1.0))
+    client = await connect(gateway)
+    clock, _ = stop_clocks(gateway)
+    budget = budget_of(gateway)
+    before = budget.cpu.level(clock.now)
+    text = "{" + "x" * 5000
+    await client.socket.send(text)
+    await eventually(lambda: budget.cpu.level(clock.now) < before)
+    spent = before - budget.cpu.level(clock.now)
+    assert spent == pytest.approx(MESSAGE_SECONDS + BYTE_SECONDS * len(text))
+
+
 async def test_another_address_is_served_while_one_is_in_debt(
     open_gateway, connect, stop_clocks
 ) -> None:

@@ -38,9 +38,9 @@ def is_permitted(table: Table, actor: Actor, action: str) -> bool:
 
 def require_permission(table: Table, actor: Actor, action: str) -> None:
     """Raise NotHost or NotEntitled unless the table's rules allow `action` to this actor."""
-    who = table.rules.who[action]
-    if (who == "players" and actor.seat in table.seats) or is_permitted(table, actor, action):
+    if is_permitted(table, actor, action):
         return
+    who = table.rules.who[action]
     if who == "host":
         raise NotHost(f"This table's rules allow only the host to {action}.")
     if who == "nobody":

@@ -70,7 +70,7 @@ class Dispatcher:
 
     def on_ping(self) -> bool:
         """Whether a ping or pong is within the rate; it counts like a request."""
-        return not self.session.closed and self.session.admit(None, PING_FRAME)
+        return not self.session.closed and self.session.admit(None, PING_FRAME, 0.0)
 
     def finish(self) -> None:
         """Run nothing more, and close the connection when what was received is answered.
@@ -96,15 +96,15 @@ class Dispatcher:
 
     def _handle(self, data: bytes) -> None:
         call = _reader.read(data)
+        seconds = MESSAGE_SECONDS + BYTE_SECONDS * len(data)
         if type(call) is not wire.Call:
-            self._reject(cast("wire.Fault", call), data)
+            self._reject(cast("wire.Fault", call), data, seconds)
             return
         self.request_seen = True
         method, session = METHODS[call.method], self.session
         try:
-            if not session.admit(call.id, call.method, automatic=method.automatic):
+            if not session.admit(call.id, call.method, seconds, automatic=method.automatic):
                 return
-            session.budget.cpu.tokens -= MESSAGE_SECONDS + BYTE_SECONDS * len(data)
             if self._finishing or (self._context.draining and not session.pushes):
                 raise Unavailable("The server is shutting down; reconnect and send this again.")
             handler, params = method.handler, call.params
@@ -129,12 +129,12 @@ class Dispatcher:
         except Exception as error:
             session.fail(call, error)
 
-    def _reject(self, fault: wire.Fault, data: bytes) -> None:
+    def _reject(self, fault: wire.Fault, data: bytes, seconds: float) -> None:
         if self.session.pushes and not wire.is_utf8(data):
             # RFC 6455, section 8.1: such a message fails the connection.
             self.session.transport.close_with(CloseCode.INVALID_DATA, "a text message is UTF-8")
             return
-        if self.session.admit(fault.id, "unreadable"):
+        if self.session.admit(fault.id, "unreadable", seconds):
             self._context.metrics.calls["unreadable", str(fault.code)] += 1
             if fault.id is not None:
                 self.session.send(wire.fault(fault.id, fault.code, fault.message))
@@ -230,6 +230,7 @@ class Dispatcher:
     ) -> None:
         self._context.in_flight -= 1
         self._submitted -= 1
+        held = outcome.held if isinstance(outcome, CommandResult) else b""
         try:
             if not isinstance(outcome, CommandResult):
                 self.session.budget.refund(cost, outcome)
@@ -239,13 +240,12 @@ class Dispatcher:
                 cpu.tokens -= EVENT_SECONDS
             else:
                 cpu.step(EVENT_SECONDS * count)
-            try:
-                answer = method.answer(outcome)
-            except Exception:
-                self.session.transport.write(outcome.held)
-                raise
-            self.session.answer(call, answer, held=outcome.held)
+            answer = method.answer(outcome)
+            unsent, held = held, b""  # `answer` sends them, whatever happens
+            self.session.answer(call, answer, held=unsent)
         except Exception as error:
+            if held:
+                self.session.transport.write(held)
             self.session.fail(call, error)
         if self._finishing:
             self._close_if_finished()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from time import perf_counter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -92,15 +93,18 @@ class PostedSession(Session):
         if on_answer is not None:
             on_answer(PostedAnswer(payload, self._retry_after_ms, ends))
 
-    def admit(self, id: bytes | None, method: str, *, automatic: bool = False) -> bool:
-        within = super().admit(id, method, automatic=automatic)
+    def admit(
+        self, id: bytes | None, method: str, seconds: float, *, automatic: bool = False
+    ) -> bool:
+        within = super().admit(id, method, seconds, automatic=automatic)
         if not within:
             self.finish()
         return within
 
     def answer(self, call: wire.Call, answer: Struct, *, held: bytes = b"") -> None:
-        super().answer(call, answer)
-        self.finish(None if call.id is None else wire.result(call.id, answer))
+        payload = None if call.id is None else wire.result(call.id, answer)
+        self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
+        self.finish(payload)
 
     def fail(self, call: wire.Call, error: Exception) -> None:
         if isinstance(error, RateLimited):

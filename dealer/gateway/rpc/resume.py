@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 from dealer.gateway.push.membership import Membership
@@ -67,8 +66,11 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
     with context.broadcaster.paused(subscription):
         if after > version or version - after > context.limits.resume:
             return await _resume_from_snapshot(session, membership, after)
-        paid = partial(session.budget.pay, BYTES_PER_COMMIT, context.clock())
-        size, note = await context.service.checkpoint(live_table, writing=paid)
+
+        def pay() -> None:
+            session.budget.pay(BYTES_PER_COMMIT, context.clock())
+
+        size, note = await context.service.checkpoint(live_table, writing=pay)
         await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
     table = live_table.table_id
     answer = r.Resumed(checkpoint=note, **role(membership), table=table, version=size)

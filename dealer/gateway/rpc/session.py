@@ -26,7 +26,6 @@ from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.push.subscription import Transport
 from dealer.gateway.rate_limit.budgets import rate_limited
-from dealer.gateway.rate_limit.costs import MESSAGE_SECONDS
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.memberships import Memberships
 from dealer.gateway.wire import protocol as wire
@@ -120,10 +119,13 @@ class Session:
 
     # Rate limits
 
-    def admit(self, id: bytes | None, method: str, *, automatic: bool = False) -> bool:
+    def admit(
+        self, id: bytes | None, method: str, seconds: float, *, automatic: bool = False
+    ) -> bool:
         """Whether a message is within the rates of this connection and of its address.
 
-        Otherwise refuses it, and closes the connection of a client that does not slow down.
+        Otherwise refuses it, and closes the connection of a client that does not slow down. Either
+        way it is charged `seconds` of the event loop: a refusal, too, was decoded.
         """
         now, allowance = self.context.clock(), self._allowance
         bucket, weight = allowance.commands, 1.0
@@ -131,6 +133,7 @@ class Session:
             bucket, weight = allowance.automatic, AUTOMATIC_WEIGHT
         # A pong costs hardly any time, and without pongs a client would disconnect.
         wait = self.budget.admit(weight, now, bucket, timed=method is not PING_FRAME)
+        self.budget.cpu.tokens -= seconds
         if not wait:
             return True
         self.context.metrics.calls[method, RateLimited.reason] += 1
@@ -139,8 +142,6 @@ class Session:
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
         elif id is not None:
-            # This refusal is charged before the client is asked to wait, not at its next message.
-            self.budget.cpu.tokens -= MESSAGE_SECONDS
             owed = self.budget.busy(now)
             reason = self.budget.cpu_exhausted if owed else "Too many requests"
             self.refuse(id, rate_limited(reason, max(wait, owed)))
