@@ -18,7 +18,7 @@ from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
 from dealer.eventlog.readonly import open_readonly
 from dealer.game.decide import NoRoundSecrets
 from dealer.history.replay import Game
-from dealer.projector.listing import ALL_TABLES
+from dealer.projector.queries import ALL_TABLES
 from dealer.proof.verify import Report, Swap, verify
 from dealer.service.archive import require_here
 from dealer.service.bundle import BundleRange, bundle_lines, bundle_range

@@ -1,47 +1,247 @@
 """Changes of the read models as plain data, between the fold and the SQL writer.
 
-For each stream, stacks are truncated first, then rows are added, then rows are updated; within one
+The members of a row are the columns of its read model, which `dealer.projector.schema` describes.
+For each stream, stacks are shortened first, then rows are added, then rows are updated; within one
 list the order is that of the events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
 
 from dealer.game.stacks import DECK, seat_of
 from dealer.projector.types import Number
 
-Row = tuple[Any, ...]
 Cards = list[int | None]
 """A stack in the public state, bottom first; None for an unknown card."""
 
 
-class Changes:
-    """Parameters of statements: `truncated` and `added` by read model, `updated` by statement."""
+class TableRow(msgspec.Struct):
+    stream: Number
+    table_id: str
+    name: str | None
+    origin: str
+    house_key: str
+    rules: str
+    opened_at: int
+    closed_at: int | None
+    rounds: int
+    events: int
 
-    __slots__ = ("added", "truncated", "updated")
+
+class SeatRow(msgspec.Struct):
+    stream: Number
+    seat: int
+    since: int
+    since_at: int
+    player: str
+    key: str | None
+    until: int | None = None
+    until_at: int | None = None
+
+
+class RoundRow(msgspec.Struct):
+    stream: Number
+    round: int
+    since: int
+    since_at: int
+    cards: int
+    entropy: str
+    commitment: str
+    until: int | None = None
+    until_at: int | None = None
+    secret: str | None = None
+
+
+class ShuffleRow(msgspec.Struct):
+    stream: Number
+    round: int
+    k: int
+    stack: str
+    n: int
+    algorithm: str
+    steps: int
+    started: int
+    started_at: int
+    gathered: int | None = None
+    committed: int | None = None
+    revealed: int | None = None
+    outcome: str = "running"
+    ended: int | None = None
+    ended_at: int | None = None
+    first_slot: int | None = None
+
+
+class SwapRow(msgspec.Struct):
+    stream: Number
+    round: int
+    k: int
+    step: int
+    version: int
+    i: int
+    j: int
+    card_i: str | None
+    card_j: str | None
+
+
+class MoveRow(msgspec.Struct):
+    stream: Number
+    version: int
+    at: int
+    round: int
+    event: str
+    source: str
+    source_place: int
+    target: str
+    target_place: int
+    slot: int | None
+    card: str | None
+    shown: int
+
+
+class DeckRow(msgspec.Struct):
+    stream: Number
+    round: int
+    place: int
+    slot: int | None
+    card: str | None
+
+
+class HandRow(msgspec.Struct):
+    stream: Number
+    round: int
+    seat: int
+    place: int
+    slot: int | None
+    card: str | None
+
+
+class PileRow(msgspec.Struct):
+    stream: Number
+    round: int
+    pile: str
+    place: int
+    slot: int | None
+    card: str | None
+
+
+Row = TableRow | SeatRow | RoundRow | ShuffleRow | SwapRow | MoveRow | DeckRow | HandRow | PileRow
+
+
+class DeckLength(msgspec.Struct):
+    """The rows of places from `length` on are deleted; so for the other stacks."""
+
+    stream: Number
+    round: int
+    length: int
+
+
+class HandLength(msgspec.Struct):
+    stream: Number
+    round: int
+    seat: int
+    length: int
+
+
+class PileLength(msgspec.Struct):
+    stream: Number
+    round: int
+    pile: str
+    length: int
+
+
+Length = DeckLength | HandLength | PileLength
+
+
+class TableReached(msgspec.Struct):
+    """`rounds` and `closed_at` are None if they are unchanged."""
+
+    events: int
+    rounds: int | None
+    closed_at: int | None
+    stream: Number
+
+
+class SeatFreed(msgspec.Struct):
+    until: int
+    until_at: int
+    stream: Number
+    seat: int
+    before: int
+
+
+class RoundEnded(msgspec.Struct):
+    until: int
+    until_at: int
+    secret: str
+    stream: Number
+    round: int
+
+
+class EntropyGathered(msgspec.Struct):
+    gathered: int
+    committed: int
+    stream: Number
+    round: int
+    k: int
+
+
+class ShuffleEnded(msgspec.Struct):
+    outcome: str
+    ended: int
+    ended_at: int
+    revealed: int
+    first_slot: int | None
+    stream: Number
+    round: int
+    k: int
+
+
+class FaceShown(msgspec.Struct):
+    """Of the moves of a slot between two versions."""
+
+    card: str
+    stream: Number
+    after: int
+    before: int
+    slot: int
+
+
+Update = TableReached | SeatFreed | RoundEnded | EntropyGathered | ShuffleEnded | FaceShown
+
+_Row = TypeVar("_Row")
+_Kind = TypeVar("_Kind")
+
+
+class Changes:
+    """Parameters of statements by their types: rows to delete, to add and to update."""
+
+    __slots__ = ("added", "shortened", "updated")
 
     def __init__(self) -> None:
-        self.truncated: dict[str, list[Row]] = {}
-        self.added: dict[str, list[Row]] = {}
-        self.updated: dict[str, list[Row]] = {}
+        self.shortened: dict[type[Length], list[Any]] = {}
+        self.added: dict[type[Row], list[Any]] = {}
+        self.updated: dict[type[Update], list[Any]] = {}
 
-    def add(self, model: str, row: Row) -> None:
-        self.added.setdefault(model, []).append(row)
+    def add(self, row: Row) -> None:
+        self.added.setdefault(type(row), []).append(row)
 
-    def update(self, statement: str, values: Row) -> None:
-        self.updated.setdefault(statement, []).append(values)
+    def rows(self, model: type[_Row]) -> list[_Row]:
+        """The list of the added rows of a read model, to append to."""
+        return self.added.setdefault(model, [])  # type: ignore[arg-type]
+
+    def update(self, values: Update) -> None:
+        self.updated.setdefault(type(values), []).append(values)
 
     def extend(self, more: Changes) -> None:
-        """Add another stream's changes."""
-        for mine, others in (
-            (self.truncated, more.truncated),
-            (self.added, more.added),
-            (self.updated, more.updated),
-        ):
-            for name, rows in others.items():
-                mine.setdefault(name, []).extend(rows)
+        """Add another stream's changes, or later ones of the same stream."""
+        _extend(self.shortened, more.shortened)
+        _extend(self.added, more.added)
+        _extend(self.updated, more.updated)
 
     def diff_stack(
         self,
@@ -62,21 +262,47 @@ class Changes:
         shown = set(newly_shown)
         if shown:
             same = next((p for p in range(same) if after[p] in shown), same)
-        stream, round_, stack = key
-        model, where = _rows_of(stack)
-        prefix = (stream, round_, *where)
         if len(after) < len(before):
-            self.truncated.setdefault(model, []).append((*prefix, len(after)))
-        if same < len(after):
-            rows = self.added.setdefault(model, [])
-            for place in range(same, len(after)):
-                card = after[place]  # see `dealer.game.state` for its encoding as int
-                if card is None:
-                    rows.append((*prefix, place, None, None))
-                elif card < 0:
-                    rows.append((*prefix, place, None, opened[~card]))
-                else:
-                    rows.append((*prefix, place, card, faces[card]))
+            self.shorten(key, len(after))
+        if same == len(after):
+            return
+        stream, round_, stack = key
+        seat = seat_of(stack)
+        model: Any
+        where: tuple[int | str, ...]
+        if stack == DECK:
+            model, where = DeckRow, ()
+        elif seat is not None:
+            model, where = HandRow, (seat,)
+        else:
+            model, where = PileRow, (stack.removeprefix("pile:"),)
+        rows, row = self.rows(model), partial(model, stream, round_, *where)
+        for place in range(same, len(after)):
+            card = after[place]  # see `dealer.game.state` for its encoding as int
+            if card is None:
+                rows.append(row(place, None, None))
+            elif card < 0:
+                rows.append(row(place, None, opened[~card]))
+            else:
+                rows.append(row(place, card, faces[card]))
+
+    def shorten(self, key: tuple[Number, int, str], length: int) -> None:
+        """Delete the rows of one stack, (stream, round, stack), above `length` places."""
+        stream, round_, stack = key
+        seat = seat_of(stack)
+        shortened: Length
+        if stack == DECK:
+            shortened = DeckLength(stream, round_, length)
+        elif seat is not None:
+            shortened = HandLength(stream, round_, seat, length)
+        else:
+            shortened = PileLength(stream, round_, stack.removeprefix("pile:"), length)
+        self.shortened.setdefault(type(shortened), []).append(shortened)
+
+
+def _extend(mine: dict[_Kind, list[Any]], more: dict[_Kind, list[Any]]) -> None:
+    for kind, rows in more.items():
+        mine.setdefault(kind, []).extend(rows)
 
 
 def _common_length(before: Sequence[int | None], after: Sequence[int | None]) -> int:
@@ -85,12 +311,3 @@ def _common_length(before: Sequence[int | None], after: Sequence[int | None]) ->
     if before[:shorter] == after[:shorter]:
         return shorter
     return next(p for p in range(shorter) if before[p] != after[p])
-
-
-def _rows_of(stack: str) -> tuple[str, tuple[int | str, ...]]:
-    if stack == DECK:
-        return "deck", ()
-    seat = seat_of(stack)
-    if seat is not None:
-        return "hands", (seat,)
-    return "piles", (stack.removeprefix("pile:"),)

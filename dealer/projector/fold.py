@@ -1,40 +1,51 @@
 """Folds events into changes of the read models; pure, without secrets.
 
 The fold keeps a `Table` in its public state: hidden faces and the swaps of a running shuffle are
-unknown. When a round closes its secret is published, and the round is replayed with its hidden
-parts (`dealer.projector.round_reveal`).
+unknown. When a round closes its secret is published, and all of its rows are written again
+(`dealer.projector.closed_round`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dealer.game import events
 from dealer.game.events import Event
-from dealer.game.stacks import hand
+from dealer.game.stacks import DECK, hand
 from dealer.game.state import Player, Round, Shuffle, Table, evolve
-from dealer.projector.changes import Cards, Changes, Row
-from dealer.projector.round_reveal import RoundReveal, close_round
+from dealer.projector.changes import (
+    Cards,
+    Changes,
+    EntropyGathered,
+    FaceShown,
+    MoveRow,
+    RoundRow,
+    SeatFreed,
+    SeatRow,
+    ShuffleEnded,
+    ShuffleRow,
+    TableReached,
+    TableRow,
+)
 from dealer.projector.types import InconsistentEvent, StreamKey
 from dealer.proof.canonical import dump
 
-TimedEvent = tuple[Event, int, RoundReveal | None]
-"""An event and its time in milliseconds; its version follows from the ones before it. The third
-member comes with RoundClosed alone: the round, replayed with its hidden parts."""
+TimedEvent = tuple[Event, int]
+"""An event and its time in milliseconds; its version follows from the ones before it."""
 
 
 def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) -> Changes:
-    """The rows that the events change; `table` is updated to the state after them.
+    """The rows that the events change, which close no round; `table` becomes the state after them.
 
     `table` needs the open round and the version only; players who sat down before the round opened
     may be missing. After an InconsistentEvent `table` must not be used again.
     """
     folding = Folding(stream, table)
-    for event, at, reveal in timed_events:
+    for event, at in timed_events:
         version = table.version + 1
         try:
-            folding.apply(event, at, reveal)
+            folding.apply(event, at)
         except (ValueError, KeyError, IndexError) as error:
             raise InconsistentEvent(version, error) from error
     return folding.finish()
@@ -51,40 +62,45 @@ def evolve_partial(table: Table, event: Event, at: int) -> None:
 
 
 class Folding:
-    """The fold of one table's events into `changes`; see `fold`.
+    """The fold of one table's events into `changes`; see `fold`."""
 
-    `REMEMBERS` says whether the stacks are kept as they were before their first change.
-    """
-
-    REMEMBERS: ClassVar[bool] = True
+    RULES: ClassVar[dict[type[Event], Callable[[Any, Any, int], None]]] = {}
+    """The method that adds an event's rows, before the event is applied to `table`."""
 
     def __init__(self, stream: StreamKey, table: Table) -> None:
         self.stream = stream
         self.table = table
         self.changes = Changes()
+        # Each stack that changed, as it was before.
         self._before: dict[str, Cards] = {}
         self._newly_shown: set[int] = set()
         self._opened_rounds: int | None = None
         self._closed_at: int | None = None
 
-    def apply(self, event: Event, at: int, reveal: RoundReveal | None = None) -> None:
-        rule = _RULES.get(type(event))
+    def apply(self, event: Event, at: int) -> None:
+        rule = self.RULES.get(type(event))
         if rule is not None:
             rule(self, event, at)
-        if isinstance(event, events.RoundClosed):
-            self.close(reveal)
-        if isinstance(event, events.SeatGivenUp):
-            evolve_partial(self.table, event, at)
-        else:
-            evolve(self.table, event, at)
+        evolve_partial(self.table, event, at)
 
     def finish(self) -> Changes:
-        self._write_stacks()
-        self.changes.update("table", self.table_row(self.table.version))
+        """The changes, once the last event was applied: also of the stacks."""
+        for stack, before in self._before.items():
+            round_ = self.round
+            self.changes.diff_stack(
+                (self.stream.number, round_.number, stack),
+                before=before,
+                after=public(round_, stack),
+                opened=round_.opened,
+                faces=round_.faces,
+                newly_shown=self._newly_shown,
+            )
+        self.changes.update(self.reached(self.table.version))
         return self.changes
 
-    def table_row(self, version: int) -> Row:
-        return (version, self._opened_rounds, self._closed_at, self.stream.number)
+    def reached(self, version: int) -> TableReached:
+        """The change of the table's own row, which has this version then."""
+        return TableReached(version, self._opened_rounds, self._closed_at, self.stream.number)
 
     @property
     def version(self) -> int:
@@ -103,53 +119,56 @@ class Folding:
             raise ValueError(f"version {self.version} needs a running shuffle")
         return self.round.shuffle
 
+    def remember(self, stack: str) -> None:
+        """Keep a stack's state before its first change, so that only the difference is written."""
+        if stack not in self._before:
+            self._before[stack] = public(self.round, stack)
+
     # Table and seats
 
     def table_opened(self, event: events.TableOpened, at: int) -> None:
         name = event.rules.get("name")
-        self.changes.add(
-            "tables",
-            (
-                self.stream.number, self.stream.table.hex(),
-                name if isinstance(name, str) else None, event.origin,
-                event.key.hex(), dump(dict(event.rules)), at, None, 0, 0,
-            ),
+        row = TableRow(
+            self.stream.number, self.stream.table.hex(), name if isinstance(name, str) else None,
+            event.origin, event.key.hex(), dump(dict(event.rules)), opened_at=at, closed_at=None,
+            rounds=0, events=0,
         )  # fmt: skip
+        self.changes.add(row)
 
     def table_closed(self, event: events.TableClosed, at: int) -> None:
         self._closed_at = at
 
     def seat_taken(self, event: events.SeatTaken, at: int) -> None:
         key = None if event.key is None else event.key.hex()
-        row = (self.stream.number, event.seat, self.version, at, event.name, key, None, None)
-        self.changes.add("seats", row)
+        number = self.stream.number
+        self.changes.add(SeatRow(number, event.seat, self.version, at, event.name, key))
 
     def seat_left(self, event: events.SeatGivenUp, at: int) -> None:
-        left = (self.version, at, self.stream.number, event.seat, self.version)
-        self.changes.update("seat left", left)
+        freed = SeatFreed(self.version, at, self.stream.number, event.seat, self.version)
+        self.changes.update(freed)
 
     # Rounds and shuffles
 
     def round_opened(self, event: events.RoundOpened, at: int) -> None:
-        row = (
+        row = RoundRow(
             self.stream.number, event.round, self.version, at, len(event.deck), event.entropy,
-            event.commitment.hex(), None, None, None,
+            event.commitment.hex(),
         )  # fmt: skip
-        self.changes.add("rounds", row)
+        self.changes.add(row)
         self._opened_rounds = event.round
-        self._before = {"deck": []}
+        self._before[DECK] = []
 
     def shuffle_started(self, event: events.ShuffleStarted, at: int) -> None:
-        row = (
+        row = ShuffleRow(
             self.stream.number, event.round, event.k, event.stack, event.n, event.algorithm,
-            event.steps, self.version, at, None, None, None, "running", None, None, None,
+            event.steps, self.version, at,
         )  # fmt: skip
-        self.changes.add("shuffles", row)
+        self.changes.add(row)
 
     def entropy_closed(self, event: events.EntropyClosed, at: int) -> None:
         committed = len(self.shuffle.digests)
-        row = (self.version, committed, self.stream.number, event.round, event.k)
-        self.changes.update("entropy gathered", row)
+        number = self.stream.number
+        self.changes.update(EntropyGathered(self.version, committed, number, event.round, event.k))
 
     def shuffle_voided(self, event: events.ShuffleVoided, at: int) -> None:
         self._end_shuffle("voided", None, at)
@@ -163,20 +182,11 @@ class Folding:
 
     def _end_shuffle(self, outcome: str, first: int | None, at: int) -> None:
         round_, shuffle = self.round, self.shuffle
-        ended = (outcome, self.version, at, len(shuffle.nonces), first)
-        self.changes.update("shuffle ended", (*ended, self.stream.number, round_.number, shuffle.k))
-
-    def round_closed(self, event: events.RoundClosed, at: int) -> None:
-        row = (self.version, at, event.secret.hex(), self.stream.number, event.round)
-        self.changes.update("round closed", row)
-
-    def close(self, reveal: RoundReveal | None) -> None:
-        """Write the stacks at the round's end, with all faces out of `reveal`."""
-        round_ = self.round
-        for stack in round_.stacks:
-            self.remember(stack)
-        close_round(self.stream.number, round_, self._before, reveal, self.changes)
-        self._before, self._newly_shown = {}, set()
+        ended = ShuffleEnded(
+            outcome, self.version, at, len(shuffle.nonces), first,
+            self.stream.number, round_.number, shuffle.k,
+        )  # fmt: skip
+        self.changes.update(ended)
 
     # Cards
 
@@ -187,24 +197,23 @@ class Folding:
         else:
             name, target, place = "CardMoved", event.to, event.place
         before, round_ = self._before, self.table.round or self.round
-        if self.REMEMBERS:  # `remember` without the calls
-            if source not in before:
-                before[source] = public(round_, source)
-            if target not in before:
-                before[target] = public(round_, target)
+        # `remember` and `add` without the calls, which most events would make.
+        if source not in before:
+            before[source] = public(round_, source)
+        if target not in before:
+            before[target] = public(round_, target)
         cards = round_.stacks[source]
         last = len(cards) - 1
         from_place = last if cards[last] == slot else cards.index(slot)
         to_place = len(round_.stacks.get(target, ())) if place is None else place
-        moves = self.changes.added.get("moves")
-        if moves is None:
-            moves = self.changes.added["moves"] = []
-        moves.append(
-            (
-                self.stream.number, self.table.version + 1, at, round_.number, name, source,
-                from_place, target, to_place, slot, round_.faces[slot], int(slot in round_.shown),
-            )
+        row = MoveRow(
+            self.stream.number, self.table.version + 1, at, round_.number, name, source,
+            from_place, target, to_place, slot, round_.faces[slot], int(slot in round_.shown),
         )  # fmt: skip
+        moves = self.changes.added.get(MoveRow)
+        if moves is None:
+            moves = self.changes.added[MoveRow] = []
+        moves.append(row)
 
     def shown(self, event: events.CardShown, at: int) -> None:
         round_, slot = self.round, event.slot
@@ -213,51 +222,26 @@ class Folding:
             raise ValueError(f"slot {slot} is not on the table")
         self.remember(stack)
         self._newly_shown.add(slot)
-        number, place = self.stream.number, round_.cards(stack).index(slot)
-        self.changes.add(
-            "moves",
-            (
-                number, self.version, at, round_.number, "CardShown", stack, place,
-                stack, place, slot, event.card, 1,
-            ),
+        place = round_.cards(stack).index(slot)
+        row = MoveRow(
+            self.stream.number, self.version, at, round_.number, "CardShown", stack, place, stack,
+            place, slot, event.card, shown=1,
         )  # fmt: skip
-        self.open_earlier(slot, event.card)
+        self.changes.add(row)
 
-    def open_earlier(self, slot: int, card: str) -> None:
-        """Write the face of a shown card to its earlier moves in the round."""
-        began = self.table.round_versions[-1]
-        self.changes.update("face shown", (card, self.stream.number, began, self.version, slot))
+    def shown_earlier(self, event: events.CardShown, at: int) -> None:
+        """Also write the face to the earlier moves of the round, which are without it."""
+        self.shown(event, at)
+        began, number = self.table.round_versions[-1], self.stream.number
+        self.changes.update(FaceShown(event.card, number, began, self.version, event.slot))
 
     def cut(self, event: events.StackCut, at: int) -> None:
         self.remember(event.stack)
-        self.changes.add(
-            "moves",
-            (
-                self.stream.number, self.version, at, event.round, "StackCut", event.stack,
-                event.at, event.stack, 0, None, None, 0,
-            ),
+        row = MoveRow(
+            self.stream.number, self.version, at, event.round, "StackCut", event.stack, event.at,
+            event.stack, target_place=0, slot=None, card=None, shown=0,
         )  # fmt: skip
-
-    # Stacks
-
-    def remember(self, stack: str) -> None:
-        """Keep a stack's state before its first change, so that only the difference is written."""
-        if self.REMEMBERS and stack not in self._before:
-            self._before[stack] = public(self.round, stack)
-
-    def _write_stacks(self) -> None:
-        if not self._before:
-            return
-        round_ = self.round
-        for stack, before in self._before.items():
-            self.changes.diff_stack(
-                (self.stream.number, round_.number, stack),
-                before=before,
-                after=public(round_, stack),
-                opened=round_.opened,
-                faces=round_.faces,
-                newly_shown=self._newly_shown,
-            )
+        self.changes.add(row)
 
 
 def public(round_: Round, stack: str) -> Cards:
@@ -268,14 +252,13 @@ def public(round_: Round, stack: str) -> Cards:
     return list(round_.cards(stack))
 
 
-_RULES: dict[type[Event], Callable[..., None]] = {
+Folding.RULES = {
     events.TableOpened: Folding.table_opened,
     events.TableClosed: Folding.table_closed,
     events.SeatTaken: Folding.seat_taken,
     events.SeatLeft: Folding.seat_left,
     events.SeatVacated: Folding.seat_left,
     events.RoundOpened: Folding.round_opened,
-    events.RoundClosed: Folding.round_closed,
     events.ShuffleStarted: Folding.shuffle_started,
     events.EntropyClosed: Folding.entropy_closed,
     events.ShuffleVoided: Folding.shuffle_voided,
@@ -283,6 +266,6 @@ _RULES: dict[type[Event], Callable[..., None]] = {
     events.DeckSealed: Folding.sealed,
     events.CardDrawn: Folding.moved,
     events.CardMoved: Folding.moved,
-    events.CardShown: Folding.shown,
+    events.CardShown: Folding.shown_earlier,
     events.StackCut: Folding.cut,
 }

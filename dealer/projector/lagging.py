@@ -1,4 +1,4 @@
-"""Finds streams whose read models lag behind the log, with their next events.
+"""Positions of streams, and those whose read models lag behind the log, with their next events.
 
 A process projects what it wrote itself out of memory (`recent_events`). Everything else is found
 here: what an earlier process left, what a process that died has not projected, and what was dropped
@@ -7,12 +7,13 @@ from memory.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
-from dealer.eventlog.queries import lagging
+from dealer.eventlog.queries import TABLE_ID, lagging, select_in
 from dealer.projector.types import Number
 from dealer.projector.writer import on_postgres
 
@@ -21,7 +22,8 @@ from dealer.projector.writer import on_postgres
 # would find it again. The events of an archived one are being deleted.
 _HERE = "NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = {}.id)"
 _NEXT = f"""
-SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public, e.hidden
+SELECT s.id, s.table_id, s.projected, s.version, e.version, e.type, e.schema, e.at, e.public,
+    e.commitment, e.hidden
 FROM stream s LEFT JOIN event e ON e.stream = s.id AND e.version > s.projected
 WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({{}})
     AND {_HERE.format("s")}
@@ -33,7 +35,7 @@ _LAST = 2**63 - 1
 # planner may otherwise lock every lagging stream, and PostgreSQL has room for some thousand locks.
 _CLAIM = f"""
 WITH few AS MATERIALIZED (
-    SELECT id, table_id, projected FROM stream
+    SELECT id, table_id, projected, version FROM stream
     WHERE behind AND version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
         AND {_HERE.format("stream")}
     ORDER BY id LIMIT ?
@@ -43,7 +45,8 @@ WITH few AS MATERIALIZED (
                                          AS bigint))
     LIMIT ?
 )
-SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public, e.hidden
+SELECT s.id, s.table_id, s.projected, s.version, e.version, e.type, e.schema, e.at, e.public,
+    e.commitment, e.hidden
 FROM mine s LEFT JOIN LATERAL (
     SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
     ORDER BY e.version LIMIT ?
@@ -77,7 +80,8 @@ class LaggingStreams:
     def next(
         self, connection: Connection, *, without: Collection[Number], first: Number | None
     ) -> Sequence[Any]:
-        """The next rows (id, table_id, projected, version, type, schema, at, public, hidden).
+        """The next rows: (id, table_id, projected, version of the stream, then of the event
+        `stream_projector.COLUMNS`).
 
         Streams in `without` are left out. If `first` lags, only its rows are returned.
         """
@@ -143,3 +147,37 @@ def _before(number: Number) -> Number:
     if isinstance(number, int):
         return number - 1
     return (int.from_bytes(number) - 1).to_bytes(len(number))
+
+
+class StreamPositions:
+    """Numbers and projected versions of the `bound` tables that were projected last.
+
+    They may be out of date: the update of `projected` is a compare-and-set.
+    """
+
+    def __init__(self, *, bound: int) -> None:
+        self._bound = bound
+        self._known: OrderedDict[bytes, tuple[Number, int]] = OrderedDict()
+
+    def of(
+        self, connection: Connection, tables: Sequence[bytes]
+    ) -> dict[bytes, tuple[Number, int]]:
+        """(number, projected) of each of these tables that the log has."""
+        unknown = [table for table in tables if table not in self._known]
+        dialect = connection.dialect.name
+        select = f"SELECT {TABLE_ID[dialect]}, id, projected FROM stream"
+        for sql, part in select_in(dialect, select, TABLE_ID[dialect], unknown):
+            for table, number, projected in connection.exec_driver_sql(sql, part):
+                self._known[table] = number, projected
+        return {table: self._known[table] for table in tables if table in self._known}
+
+    def put(self, table: bytes, number: Number, projected: int) -> None:
+        """Remember a position; the oldest ones are forgotten."""
+        self._known[table] = number, projected
+        self._known.move_to_end(table)
+        while len(self._known) > self._bound:
+            self._known.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all positions: a transaction was rolled back."""
+        self._known.clear()

@@ -15,10 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog import EventRecord
-from dealer.eventlog.stored_form import decode_public
 from dealer.projector.changes import Changes
-from dealer.projector.closed_rounds import COLUMNS, ClosedRow, fold_closed_rounds
 from dealer.projector.comparison import Comparison
 from dealer.projector.rebuilt_tables import (
     PREFIX,
@@ -26,15 +23,12 @@ from dealer.projector.rebuilt_tables import (
     schema_version,
     swap_tables,
 )
-from dealer.projector.stream_projector import Stopped, StreamProjector
+from dealer.projector.stream_projector import COLUMNS, Stopped, StreamProjector, records
 from dealer.projector.types import Number, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
 EVENTS = 1024
-"""Events of closed rounds per slice: some ten milliseconds, for which appends wait."""
-
-SINGLE_EVENTS = 256
-"""Other events per slice."""
+"""Events per slice: some ten milliseconds, for which appends wait."""
 
 STREAMS = 512
 """Streams without events to project, per slice."""
@@ -73,16 +67,13 @@ class Rebuild:
         self._progress = progress
         self._events = events
         self._left = 0
-        self._single_left = 0
         self._schema: str | None = None
         # The last stream that the first pass, and the pass after it, are done with.
         self._passed: Number | None = None
         self._caught_up: Number | None = None
         self._reached: dict[Number, int] = {}
-        # Streams in a round that is projected event by event.
-        self._in_round: set[Number] = set()
         self._pending = Changes()
-        self._streams = StreamProjector(tables=1)
+        self._streams = StreamProjector(tables=1, events=events)
         self._writer = ReadModelWriter(PREFIX)
         self._comparison = Comparison(PREFIX)
         self.differences = self._comparison.differences
@@ -107,14 +98,13 @@ class Rebuild:
                 "The schema was changed while the read models were rebuilt; try again."
             )
         self._left = self._events
-        self._single_left = min(self._events, SINGLE_EVENTS)
         self._streams.begin_slice()
         finished = self._first_pass(connection) and self._catch_up(connection)
         self._flush(connection)
         if finished:
             self._swap(connection)
         if self._progress is not None:
-            self._progress(self.done, self.total)
+            self._progress(self.done + self._streams.ahead, self.total)
         return not finished
 
     def _prepare(self, connection: Connection) -> None:
@@ -168,47 +158,23 @@ class Rebuild:
         number = stream.number
         after = self._reached.setdefault(number, 0)
         while after < upto and self._left > 0 and number not in self.stopped:
-            limit = self._left
-            rows = _read(connection, number, after, upto, limit)
+            # Of a round that is folded in part, its first row says that.
+            limit = 1 if self._streams.folding == number else self._left
+            rows = records(
+                connection.exec_driver_sql(_ROWS, (number, after, upto, limit)).fetchall()
+            )
             if not rows:
                 reason = f"Version {after + 1} is missing in the log."
                 self.stopped[number] = Stopped(stream.table.hex(), after, reason)
                 break
-            reached = after
-            if number not in self._in_round:
-                reached = fold_closed_rounds(stream, after, rows, self._pending)
-            if reached == after:
-                if len(rows) == limit < self._events:
-                    self._left = 0  # a round may be whole in the next slice
-                    break
-                reached = self._write_single(connection, stream, after, rows)
-            self._left -= reached - after
-            self.done += reached - after
-            after = self._reached[number] = reached
-
-    def _write_single(
-        self, connection: Connection, stream: StreamKey, after: int, rows: Sequence[ClosedRow]
-    ) -> int:
-        """Project events one by one, to the end of their round; the version that was reached."""
-        number = stream.number
-        types = [row[1] for row in rows[: self._single_left]]
-        count = types.index("RoundClosed") + 1 if "RoundClosed" in types else len(types)
-        single = [EventRecord(*row[:5]) for row in rows[:count]]
-        self._flush(connection)
-        if number not in self._in_round:
-            self._streams.begin_between_rounds(number, after)
-        changes = Changes()
-        reached = self._streams.project(connection, stream, after=after, rows=single, into=changes)
-        self._writer.write(connection, changes)
-        self._in_round.add(number)
-        if reached.stopped is not None:
-            self.stopped[number] = reached.stopped
-        elif reached.version == after + count and types[count - 1] == "RoundClosed":
-            self._in_round.discard(number)
-        self._single_left -= reached.version - after
-        if self._streams.postponed or self._single_left <= 0:
-            self._left = 0  # the rest is for the next slice
-        return reached.version
+            reached = self._streams.project(
+                connection, stream, after=after, rows=rows, upto=upto, into=self._pending
+            )
+            if reached.stopped is not None:
+                self.stopped[number] = reached.stopped
+            self._left = 0 if self._streams.postponed else self._left - (reached.version - after)
+            self.done += reached.version - after
+            after = self._reached[number] = reached.version
 
     def _flush(self, connection: Connection) -> None:
         self._writer.write(connection, self._pending)
@@ -225,14 +191,3 @@ class Rebuild:
             connection.exec_driver_sql(
                 "UPDATE stream SET projected = ? WHERE id = ? AND projected <> ?", positions
             )
-
-
-def _read(
-    connection: Connection, number: Number, after: int, upto: int, limit: int
-) -> list[ClosedRow]:
-    rows: list[ClosedRow] = []
-    found = connection.exec_driver_sql(_ROWS, (number, after, upto, limit))
-    for version, kind, schema, at, public, committed, hidden in found.fetchall():
-        kind, public = decode_public(kind, public, hidden)
-        rows.append((version, kind, schema, at, public, committed, hidden))
-    return rows

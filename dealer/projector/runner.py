@@ -3,14 +3,15 @@
 A slice takes the next events that this process committed out of memory, or else reads those of
 lagging tables; it applies them and updates each stream's `projected` in the same transaction, by
 compare-and-set: after a crash rows and position agree, and of two projectors one rolls back. (Of a
-long round that closes, the first slices write swaps before the position moves; after a crash they
-are written again.) A table whose events cannot be applied is stopped with a log line; the others go
-on.
+long closed round, the first slices write swaps and moves before the position moves; after a crash
+they are written again.) A table whose events cannot be applied is stopped with a log line; the
+others go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Flag, auto
 from itertools import groupby
 from logging import getLogger
 from operator import itemgetter
@@ -22,15 +23,10 @@ from dealer.eventlog import EventRecord
 from dealer.eventlog.queries import select_in
 from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
-from dealer.projector.lagging import LaggingStreams
-from dealer.projector.positions import StreamPositions
+from dealer.projector.lagging import LaggingStreams, StreamPositions
 from dealer.projector.rebuilt_tables import schema_version
 from dealer.projector.recent_events import RecentEvents
-from dealer.projector.stream_projector import (
-    REVEALED,
-    Stopped,
-    StreamProjector,
-)
+from dealer.projector.stream_projector import Stopped, StreamProjector, records
 from dealer.projector.types import Number, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
@@ -67,6 +63,14 @@ TABLES = 2000
 _log = getLogger("dealer.projector")
 
 
+class Due(Flag):
+    """What is to be read from the log, besides what this process has committed."""
+
+    NOTHING = 0
+    LOOK = auto()  # search if a stream has not moved since the last look
+    SEARCH = auto()  # every lagging stream
+
+
 class Projector:
     """Writes the read models; pass its `slice` to `Log.run_when_idle`.
 
@@ -84,25 +88,24 @@ class Projector:
         self.done = 0
         self._recent = recent
         self._events = events
-        self._search = True
-        self._look = False
-        self._searching = False
+        self._due = Due.SEARCH
+        self._read_log = False  # by the last slice
         self._lagging = LaggingStreams(events=events)
         self._positions = StreamPositions(bound=tables)
         # Streams that another transaction locked or moved: tried again after the others.
         self._passed_over: set[Number] = set()
         self._writer = ReadModelWriter()
-        self._streams = StreamProjector(tables=tables, revealed=max(REVEALED, events))
-        # The tables to which the first part of a round was written, while its replay goes on.
+        self._streams = StreamProjector(tables=tables)
+        # The tables to which the first part of a round was written, while it is folded further.
         self._written_to: str | None = None
 
     def search(self) -> None:
         """Project every lagging stream, also of other processes."""
-        self._search = True
+        self._due |= Due.SEARCH
 
     def look(self) -> None:
         """Project every lagging stream if one has not moved since the last look."""
-        self._look = True
+        self._due |= Due.LOOK
 
     def slice(self, connection: Connection) -> bool:
         """Apply the next events, inside the caller's transaction; True if there are more.
@@ -114,10 +117,10 @@ class Projector:
         changes = Changes()
         moves: list[Move] = []
         # Under load there are always recent events: a search takes every second slice.
-        self._searching = (self._search or self._look) and not self._searching
-        if self._recent is not None and len(self._recent) and not self._searching:
+        self._read_log = bool(self._due) and not self._read_log
+        if self._recent is not None and len(self._recent) and not self._read_log:
             self._project_recent(connection, self._recent, changes, moves)
-            more = self._search or self._look
+            more = bool(self._due)
         else:
             more = self._project_lagging(connection, changes, moves)
         more = more or (self._recent is not None and len(self._recent) > 0)
@@ -135,10 +138,10 @@ class Projector:
 
     def rolled_back(self) -> None:
         """The last slice was not committed; it may be run again."""
-        self._streams.forget_reveals()
+        self._streams.forget_rounds()
         self._written_to = None
         self._positions.clear()
-        self._search = True
+        self._due |= Due.SEARCH
 
     def _require_same_tables(self, connection: Connection) -> None:
         """Raise ConcurrentUpdate if a rebuild has replaced the tables with a round's first swaps.
@@ -147,12 +150,12 @@ class Projector:
         were written, which a rebuild waits for.
         """
         before, self._written_to = self._written_to, None
-        if before is None and self._streams.revealing is None:
+        if before is None and self._streams.folding is None:
             return
         self._written_to = schema_version(connection)
         if before not in (None, self._written_to):
-            raise ConcurrentUpdate("The read models were rebuilt; this round is replayed again.")
-        if self._streams.revealing is None:
+            raise ConcurrentUpdate("The read models were rebuilt; this round is projected again.")
+        if self._streams.folding is None:
             self._written_to = None
 
     def _project_recent(
@@ -167,48 +170,49 @@ class Projector:
                 continue
             consecutive = _consecutive(found)
             if len(consecutive) < len(found):
-                self._search = True  # another process has written what is between them
+                self._due |= Due.SEARCH  # another process has written what is between them
                 found = consecutive
             found = [each for each in found if each.version > projected]
             if not found:
                 continue  # a search has projected them
             if found[0].version != projected + 1:
-                self._search = True
+                self._due |= Due.SEARCH
                 continue
             stream = StreamKey(number, table)
-            reached = self._project(connection, stream, projected, found, changes, moves)
+            reached = self._project(
+                connection, stream, projected, found, found[-1].version, changes, moves
+            )
             self._positions.put(table, number, reached)
             if reached < found[-1].version and number not in self.stopped:
                 recent.put_back(table, found[reached - projected :])
         if recent.pop_incomplete():
-            self._search = True
+            self._due |= Due.SEARCH
 
     def _project_lagging(self, connection: Connection, changes: Changes, moves: list[Move]) -> bool:
         """Project lagging streams, if they are to be searched for; True if there are more."""
-        if self._look:
-            self._look = False
+        if Due.LOOK in self._due:
+            self._due &= ~Due.LOOK
             self._resume_moved(connection)
             self._lagging.sweep(connection)
             if self._lagging.is_stuck(connection, without=self.stopped):
-                self._search = True
-        if self._recent is not None and not self._search:
+                self._due |= Due.SEARCH
+        if self._recent is not None and Due.SEARCH not in self._due:
             return False
-        revealing = self._streams.revealing
+        folding = self._streams.folding
         without = [*self.stopped, *self._passed_over]
-        rows = self._lagging.next(connection, without=without, first=revealing)
-        if revealing is not None and (not rows or rows[0][0] != revealing):
-            self._streams.forget_reveals()  # another node has projected it, or is at it
+        rows = self._lagging.next(connection, without=without, first=folding)
+        if folding is not None and (not rows or rows[0][0] != folding):
+            self._streams.forget_rounds()  # another node has projected it, or is at it
         for number, group in groupby(rows, key=itemgetter(0)):
             found = list(group)
-            table, projected = found[0][1], found[0][2]
-            stream = StreamKey(number, table)
-            events = [_record(*row[3:]) for row in found]
-            reached = self._project(connection, stream, projected, events, changes, moves)
+            _, table, projected, upto = found[0][:4]
+            stream, events = StreamKey(number, table), records(row[4:] for row in found)
+            reached = self._project(connection, stream, projected, events, upto, changes, moves)
             self._positions.put(table, number, reached)
-        if len(rows) == self._events or self._streams.postponed or revealing is not None:
+        if len(rows) == self._events or self._streams.postponed or folding is not None:
             return True
         again, self._passed_over = bool(self._passed_over), set()
-        self._search = again
+        self._due = Due.SEARCH if again else Due.NOTHING
         return again
 
     def _resume_moved(self, connection: Connection) -> None:
@@ -227,12 +231,13 @@ class Projector:
         stream: StreamKey,
         projected: int,
         rows: Sequence[EventRecord],
+        upto: int,
         changes: Changes,
         moves: list[Move],
     ) -> int:
         """Project one stream's next events; the version that was reached."""
         reached = self._streams.project(
-            connection, stream, after=projected, rows=rows, into=changes
+            connection, stream, after=projected, rows=rows, upto=upto, into=changes
         )
         if reached.stopped is not None:
             at = connection.exec_driver_sql(_PROJECTED, (stream.number,)).scalar()
@@ -246,12 +251,6 @@ class Projector:
         if reached.version > projected:
             moves.append((reached.version, stream.number, projected))
         return reached.version
-
-
-def _record(
-    version: int, type: str, schema: int, at: int, public: str, hidden: bytes | None
-) -> EventRecord:
-    return EventRecord(version, type, schema, at, public, None, hidden)
 
 
 def events_per_slice(dialect: Dialect) -> int:

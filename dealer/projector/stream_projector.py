@@ -1,46 +1,60 @@
 """Projects one table's next events, and stops at an event that cannot be read or applied.
 
-What is in memory of a stream, its state and the events of its open round, belongs to one version
-and is used at that version only: whatever another process has projected since, the log is read.
+What is open is folded event by event in its public state; a closed round is folded as a whole,
+whether it was projected while it was open or not. A long round takes several slices:
+until the last one has been committed the projected version stays where it was, so that after a
+crash its rows are written again.
 
-A RoundClosed is applied once its round was replayed with its hidden parts, out of memory if this
-process wrote all of them. A long round is replayed over several slices, each of which writes a part
-of its swaps; until the last one has been committed the projected version stays before the
-RoundClosed, so that after a crash they are written again.
+The state in memory belongs to one version and is used at that version only: whatever another
+process has projected since, the log is read.
 """
 
 from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from dealer.errors import DealerError
 from dealer.eventlog import EventRecord
 from dealer.eventlog.stored_form import decode_public
-from dealer.game.events import Event, RoundClosed, RoundOpened
 from dealer.game.size import size_of
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
+from dealer.projector.closed_round import ClosedRound
 from dealer.projector.fold import TimedEvent, fold
-from dealer.projector.history import public_state, read_events
+from dealer.projector.history import public_state
 from dealer.projector.recent_events import public_event
-from dealer.projector.round_events import RoundEvents
-from dealer.projector.round_reveal import RoundReveal
 from dealer.projector.types import InconsistentEvent, Number, StreamKey
 from dealer.proof.codec import decode
 
+COLUMNS = "version, type, schema, at, public, commitment, hidden"
+"""The columns of `event` of which `records` makes EventRecords."""
 
-def read_record(record: EventRecord) -> Event:
-    """The event of a row, without its hidden part.
+AHEAD = 50_000
+"""Events that are searched for the end of a round: some 15 ms."""
 
-    Raises UnknownEvent, or ValueError, KeyError or TypeError.
-    """
-    kind, public = decode_public(record.type, record.public, record.hidden)
-    return decode(kind, record.schema, json.loads(public), {})
+_ROWS = f"SELECT {COLUMNS} FROM event WHERE stream = ? AND version BETWEEN ? AND ? ORDER BY version"
+_CLOSED = (
+    "SELECT min(version) FROM event WHERE stream = ? AND version BETWEEN ? AND ?"
+    " AND type = 'RoundClosed'"
+)
+_OPENED = (
+    "SELECT version, type FROM event WHERE stream = ? AND version < ?"
+    " AND type IN ('RoundOpened', 'RoundClosed') ORDER BY version DESC LIMIT 1"
+)
+
+
+def records(rows: Iterable[Sequence[Any]]) -> list[EventRecord]:
+    """The events of rows of `COLUMNS`."""
+    found = []
+    for version, kind, schema, at, stored, commitment, hidden in rows:
+        type, public = decode_public(kind, stored, hidden)
+        found.append(EventRecord(version, type, schema, at, public, commitment, hidden))
+    return found
 
 
 class Stopped(NamedTuple):
@@ -58,76 +72,81 @@ class Reached(NamedTuple):
     stopped: Stopped | None = None
 
 
-REVEALED = 512
-"""Events of closed rounds that are replayed per slice: some six milliseconds with their rows, and
-twice that if they are not in memory."""
+EVENTS = 1024
+"""Events that are folded per slice, in some ten milliseconds with their rows."""
 
 BYTES = 16 * 2**20
 """Bound on the estimated size of what is cached: some thousand tables of 52 cards."""
 
 
 class Cached(NamedTuple):
-    """The state of a stream, and its open round's events; None unless this process wrote all."""
+    """The public state of a stream, and its estimated size in bytes."""
 
     table: Table
-    events: RoundEvents | None
     size: int
 
 
 class StreamProjector:
-    """Folds events of streams, with an LRU cache of what the fold needs of `tables` streams.
+    """Folds events of streams, with an LRU cache of the public state of `tables` streams.
 
     It takes at most `bound` bytes, not counting the stream that was used last. It is used only if
-    its version matches, so it does no harm if its transaction was rolled back.
+    its version matches, so it does no harm if its transaction was rolled back. A slice folds
+    all events of open rounds, and of closed ones as many as make it `events`; `postponed` says
+    whether more are due.
     """
 
-    def __init__(self, *, tables: int, bound: int = BYTES, revealed: int = REVEALED) -> None:
+    def __init__(self, *, tables: int, bound: int = BYTES, events: int = EVENTS) -> None:
         self._tables = tables
         self._bound = bound
-        self._revealed = revealed
-        self._revealed_left = revealed
+        self._events = events
+        self._left = events
         self.postponed = False
-        self._reveals: dict[Number, RoundReveal] = {}
+        # Closed rounds that were folded in part.
+        self._folding: dict[Number, ClosedRound] = {}
+        # Closed rounds that cannot be folded, by the version of their end, with the reason: their
+        # events are projected one by one up to that, or to the one that is wrong.
+        self._refused: dict[tuple[Number, int], str] = {}
         self._cached: OrderedDict[Number, Cached] = OrderedDict()
         self.bytes = 0
 
     @property
-    def revealing(self) -> Number | None:
-        """A stream whose closed round is partly replayed: the next slice continues with it."""
-        return next(iter(self._reveals), None)
+    def folding(self) -> Number | None:
+        """A stream whose closed round is partly folded: the next slice continues with it."""
+        return next(iter(self._folding), None)
+
+    @property
+    def ahead(self) -> int:
+        """The events of closed rounds that were folded and are not counted as projected yet."""
+        return sum(each.table.version - each.after for each in self._folding.values())
 
     def begin_slice(self) -> None:
-        """Allow the replay of the next `revealed` events; `postponed` says whether more are due."""
-        self._revealed_left = self._revealed
+        """Allow `events` more events."""
+        self._left = self._events
         self.postponed = False
 
-    def forget_reveals(self) -> None:
-        """Replay rounds from their beginning: what a slice has written was not committed."""
-        self._reveals.clear()
+    def forget_rounds(self) -> None:
+        """Fold rounds from their beginning: what a slice has written was not committed."""
+        self._folding.clear()
+        self._refused.clear()
 
-    def begin_between_rounds(self, number: Number, version: int) -> None:
-        """Say that no round is open at `version`, so that the state need not be read."""
-        self._put(number, Table(version=version), None)
-
-    def _take(
-        self, connection: Connection, number: Number, version: int
-    ) -> tuple[Table, RoundEvents | None]:
-        """State and events at `version`, out of the cache if it has them, else from the log."""
+    def _take(self, connection: Connection, number: Number, version: int) -> Table:
+        """The state at `version`, out of the cache if it has it, else from the log."""
         cached = self._cached.pop(number, None)
         if cached is not None:
             self.bytes -= cached.size
             if cached.table.version == version:
-                return cached.table, cached.events
-        return Table() if version == 0 else public_state(connection, number, version), None
+                return cached.table
+        return Table() if version == 0 else public_state(connection, number, version)
 
-    def _put(self, number: Number, table: Table, events: RoundEvents | None) -> None:
+    def _put(self, number: Number, table: Table) -> None:
         if table.round is not None:
             # The fold needs neither, and they take half of the memory.
             table.round.known.clear()
             table.round.sealed.clear()
-        size = size_of(table) + (0 if events is None else events.bytes)
-        self._cached[number] = Cached(table, events, size)
-        self.bytes += size
+        replaced = self._cached.pop(number, None)
+        size = size_of(table)
+        self._cached[number] = Cached(table, size)
+        self.bytes += size - (0 if replaced is None else replaced.size)
         while len(self._cached) > self._tables or (
             self.bytes > self._bound and len(self._cached) > 1
         ):
@@ -141,137 +160,195 @@ class StreamProjector:
         *,
         after: int,
         rows: Sequence[EventRecord],
+        upto: int,
         into: Changes,
     ) -> Reached:
-        """Add to `into` the changes by `rows`, the events after version `after`, in any form."""
-        version = after
-        while rows:
-            reached = self._project_part(connection, stream, version, rows, into)
-            if reached.stopped is not None or reached.version == version:
-                return reached
-            rows = rows[reached.version - version :]
-            version = reached.version
+        """Add to `into` the changes by `rows`, the events after version `after`.
+
+        Of a closed round the rest is read from the log if its end is at most at version `upto`.
+        """
+        version, end = after, after + len(rows)
+        while version < end:
+            rest = rows[version - after :]
+            if rest[0].version != version + 1:
+                return Reached(version, _missing(stream, version))
+            found = self._closed_round(connection, stream.number, version, rest, upto)
+            if found is not None and (stream.number, found.closed) not in self._refused:
+                if not self._left:
+                    self.postponed = True
+                    return Reached(version)
+                version = self._fold_closed(connection, stream, found, version, rest, into)
+            elif rest[0].type == "RoundClosed":
+                refused = self._refused[stream.number, version + 1]
+                return Reached(version, Stopped(stream.table.hex(), version, refused))
+            else:
+                part = rest[: _open_events(rest)]
+                self._left = max(0, self._left - len(part))
+                reached = self._fold_open(connection, stream, version, part, into)
+                if reached.stopped is not None:
+                    return reached
+                version = reached.version
         return Reached(version)
 
-    def _project_part(
+    def _closed_round(
+        self,
+        connection: Connection,
+        number: Number,
+        version: int,
+        rest: Sequence[EventRecord],
+        upto: int,
+    ) -> _Span | None:
+        """The closed round that `rest`, the events after `version`, begin in or with, if any."""
+        folding = self._folding.get(number)
+        if folding is not None and folding.after == version:
+            return _Span(folding.opened, folding.closed)
+        begins = rest[0].type == "RoundOpened"
+        closed = next((row.version for row in rest if row.type == "RoundClosed"), None)
+        if not begins:
+            if closed is None or any(row.type == "RoundOpened" for row in rest[: closed - version]):
+                return None
+            opened = self._opened(connection, number, version, closed)
+            return _Span(opened, closed)
+        last = rest[-1].version
+        if closed is None and upto > last:
+            bounds = (number, last + 1, min(upto, last + AHEAD))
+            closed = connection.exec_driver_sql(_CLOSED, bounds).scalar()
+        return None if closed is None else _Span(version + 1, closed)
+
+    def _opened(self, connection: Connection, number: Number, version: int, closed: int) -> int:
+        """The version of the RoundOpened of a round that was open at `version`; 0 if none was."""
+        cached = self._cached.get(number)
+        if cached is not None and cached.table.version == version:
+            return cached.table.round_versions[-1] if cached.table.round is not None else 0
+        found = connection.exec_driver_sql(_OPENED, (number, closed)).fetchone()
+        return found[0] if found is not None and found[1] == "RoundOpened" else 0
+
+    def _fold_closed(
         self,
         connection: Connection,
         stream: StreamKey,
-        after: int,
-        rows: Sequence[EventRecord],
+        span: _Span,
+        version: int,
+        rest: Sequence[EventRecord],
+        into: Changes,
+    ) -> int:
+        """Fold a closed round, or more of it; the version that was reached.
+
+        If it is impossible, the round is `_refused` from then on.
+        """
+        number, (opened, closed) = stream.number, span
+        try:
+            folding = self._folding.pop(number, None)
+            if folding is None or (folding.after, folding.closed) != (version, closed):
+                if not opened:
+                    raise ValueError("a round's events begin with RoundOpened")
+                (last,) = self._rows(connection, number, closed, closed, rest)
+                folding = ClosedRound(stream, opened=opened, last=last, after=version)
+            first = folding.table.version + 1
+            upto = min(closed, folding.table.version + self._left)
+            self._left -= upto - first + 1
+            folding.add(self._rows(connection, number, first, upto, rest), into)
+        except _UNREADABLE as error:
+            self._refused[number, closed] = _refusal(closed, error)
+            return version
+        if not folding.complete:
+            self._folding[number] = folding
+            return version
+        self._put(number, Table(version=closed))
+        return closed
+
+    def _rows(
+        self,
+        connection: Connection,
+        number: Number,
+        first: int,
+        last: int,
+        known: Sequence[EventRecord],
+    ) -> Sequence[EventRecord]:
+        """Versions first … last, out of `known` if it has all of them, else from the log."""
+        begin = first - known[0].version
+        if begin >= 0 and last <= known[-1].version:
+            return known[begin : begin + last - first + 1]
+        return records(connection.exec_driver_sql(_ROWS, (number, first, last)).fetchall())
+
+    def _fold_open(
+        self,
+        connection: Connection,
+        stream: StreamKey,
+        version: int,
+        part: Sequence[EventRecord],
         into: Changes,
     ) -> Reached:
-        """Project `rows` to the end of a round, so that a later fault does not undo its replay."""
+        """Project the next events, which close no round."""
         table = stream.table.hex()
-        changes = Changes()
         # Removed from the cache while it changes: after an error its state is undefined.
         try:
-            state, events = self._take(connection, stream.number, after)
+            state = self._take(connection, stream.number, version)
         except _UNREADABLE as error:
-            return Reached(after, Stopped(table, after, _unreadable(after, error)))
-        part, events, stopped = self._read(connection, stream, state, events, rows, changes)
+            return Reached(version, Stopped(table, version, _unreadable(version, error)))
+        events, stopped = _read(stream, version, part)
         try:
-            changes.extend(fold(stream, state, part))
+            into.extend(fold(stream, state, events))
         except InconsistentEvent as fault:
             stopped = Stopped(table, fault.version - 1, str(fault))
-            fitting = rows[: stopped.version - after]
+            fitting = part[: stopped.version - version]
             if fitting:
-                self._project_part(connection, stream, after, fitting, into)
+                self._fold_open(connection, stream, version, fitting, into)
             return Reached(stopped.version, stopped)
-        into.extend(changes)
-        self._put(stream.number, state, events)
+        self._put(stream.number, state)
         return Reached(state.version, stopped)
 
-    def _read(
-        self,
-        connection: Connection,
-        stream: StreamKey,
-        state: Table,
-        kept: RoundEvents | None,
-        rows: Sequence[EventRecord],
-        into: Changes,
-    ) -> tuple[list[TimedEvent], RoundEvents | None, Stopped | None]:
-        """The events of `rows`, which follow `state`, up to a RoundClosed or before one that has to
-        wait; with what is kept of the round that is open then, and why the rest cannot be read.
-        """
-        timed_events: list[TimedEvent] = []
-        table = stream.table.hex()
-        opened = None if state.round is None else state.round_versions[-1]
-        for version, row in enumerate(rows, state.version + 1):
-            if row.version != version:
-                missing = f"Version {version} is missing in the log; restore it from a backup."
-                return timed_events, kept, Stopped(table, version - 1, missing)
-            try:
-                whole = row.event  # None unless this process wrote it
-                event = read_record(row) if whole is None else public_event(whole)
-                if isinstance(event, RoundClosed):
-                    if not self._revealed_left:
-                        self.postponed = True
-                        return timed_events, kept, None
-                    reveal = self._advance(
-                        connection,
-                        stream,
-                        event,
-                        closed=version,
-                        opened=opened,
-                        kept=kept,
-                        into=into,
-                    )
-                    if self.postponed:
-                        return timed_events, kept, None
-                    return [*timed_events, (event, row.at, reveal)], None, None
-                if isinstance(event, RoundOpened):
-                    opened = version
-                    kept = None if whole is None else RoundEvents(version)
-                if whole is None:
-                    kept = None
-                elif kept is not None:
-                    kept.append(whole)
-                timed_events.append((event, row.at, None))
-            except _UNREADABLE as error:
-                self._reveals.pop(stream.number, None)
-                return timed_events, kept, Stopped(table, version - 1, _unreadable(version, error))
-        return timed_events, kept, None
 
-    def _advance(
-        self,
-        connection: Connection,
-        stream: StreamKey,
-        event: RoundClosed,
-        closed: int,
-        *,
-        opened: int | None,
-        kept: RoundEvents | None,
-        into: Changes,
-    ) -> RoundReveal | None:
-        """Replay more of the round that `event` closes; None if no round is open there."""
-        if opened is None:
-            return None
-        reveal = self._reveals.pop(stream.number, None)
-        if reveal is None or reveal.closed != closed:
-            reveal = RoundReveal(stream.number, opened=opened, closed=closed, secret=event.secret)
-        first = reveal.reached + 1
-        last = min(closed - 1, reveal.reached + self._revealed_left)
-        self._revealed_left -= last - reveal.reached
-        if kept is not None:
-            reveal.add(kept.range(first, last), into)
-        else:
-            secrets = {event.round: reveal.secret}
-            read = read_events(connection, stream, first=first, last=last, secrets=secrets)
-            reveal.add(((version, event) for version, _, event in read), into)
-        if reveal.reached < last:
-            raise InconsistentEvent(closed, f"version {reveal.reached + 1} is missing")
-        self.postponed = not reveal.complete
-        if self.postponed:
-            self._reveals[stream.number] = reveal
-        return reveal
+class _Span(NamedTuple):
+    """The versions of the RoundOpened (0 if there is none) and RoundClosed of a round."""
+
+    opened: int
+    closed: int
+
+
+def _open_events(rest: Sequence[EventRecord]) -> int:
+    """How many of these events come before the next end of a round, or the next beginning."""
+    for index, row in enumerate(rest):
+        if row.type == "RoundClosed" or (row.type == "RoundOpened" and index):
+            return index
+    return len(rest)
+
+
+def _read(
+    stream: StreamKey, after: int, rows: Sequence[EventRecord]
+) -> tuple[list[TimedEvent], Stopped | None]:
+    """The public events of `rows` up to one that cannot be read, and why."""
+    found: list[TimedEvent] = []
+    for version, row in enumerate(rows, after + 1):
+        if row.version != version:
+            return found, _missing(stream, version - 1)
+        try:
+            if row.event is None:
+                event = decode(row.type, row.schema, json.loads(row.public), {})
+            else:  # this process wrote it
+                event = public_event(row.event)
+        except _UNREADABLE as error:
+            reason = _unreadable(version, error)
+            return found, Stopped(stream.table.hex(), version - 1, reason)
+        found.append((event, row.at))
+    return found, None
 
 
 _UNREADABLE = (DealerError, ValueError, KeyError, IndexError, TypeError)
-"""What reading and replaying events raises, InconsistentEvent among them."""
+"""What reading and folding events raises, InconsistentEvent among them."""
+
+
+def _missing(stream: StreamKey, version: int) -> Stopped:
+    sentence = f"Version {version + 1} is missing in the log; restore it from a backup."
+    return Stopped(stream.table.hex(), version, sentence)
 
 
 def _unreadable(version: int, error: Exception) -> str:
     if isinstance(error, (DealerError, InconsistentEvent)):
         return str(error)
     return f"Version {version} cannot be read ({error}); restore it from a backup."
+
+
+def _refusal(closed: int, error: Exception) -> str:
+    """Why the round that ends at version `closed` cannot be folded."""
+    return str(error) if isinstance(error, DealerError) else str(InconsistentEvent(closed, error))

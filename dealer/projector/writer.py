@@ -9,40 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
+from msgspec.structs import astuple
 from sqlalchemy import Connection, Dialect, Table
 from sqlalchemy.dialects import postgresql
 
-from dealer.projector.changes import Changes, Row
-from dealer.projector.schema import MODELS
+from dealer.projector import changes as of
+from dealer.projector import schema
+from dealer.projector.changes import Changes, Length, Row, Update
 
-_COLUMNS = {model.name: [column.name for column in model.columns] for model in MODELS}
+MODEL_OF: dict[type[Row], Table] = {
+    of.TableRow: schema.tables,
+    of.SeatRow: schema.seats,
+    of.RoundRow: schema.rounds,
+    of.ShuffleRow: schema.shuffles,
+    of.SwapRow: schema.swaps,
+    of.MoveRow: schema.moves,
+    of.DeckRow: schema.deck,
+    of.HandRow: schema.hands,
+    of.PileRow: schema.piles,
+}
+"""The read model of each type of row; its columns are the members, in their order (a test)."""
 
-_KEYS = {
-    model.name: [place for place, column in enumerate(model.columns) if column.primary_key]
-    for model in MODELS
+_SHORTEN: dict[type[Length], str] = {
+    of.DeckLength: "DELETE FROM {}deck WHERE stream = ? AND round = ? AND place >= ?",
+    of.HandLength: "DELETE FROM {}hands WHERE stream = ? AND round = ? AND seat = ? AND place >= ?",
+    of.PileLength: "DELETE FROM {}piles WHERE stream = ? AND round = ? AND pile = ? AND place >= ?",
 }
 
-_TRUNCATE = {
-    "deck": "DELETE FROM {}deck WHERE stream = ? AND round = ? AND place >= ?",
-    "hands": "DELETE FROM {}hands WHERE stream = ? AND round = ? AND seat = ? AND place >= ?",
-    "piles": "DELETE FROM {}piles WHERE stream = ? AND round = ? AND pile = ? AND place >= ?",
-}
-
-_UPDATE = {
-    "table": "UPDATE {}tables SET events = ?, rounds = coalesce(?, rounds),"
+_UPDATE: dict[type[Update], str] = {
+    of.TableReached: "UPDATE {}tables SET events = ?, rounds = coalesce(?, rounds),"
     " closed_at = coalesce(?, closed_at) WHERE stream = ?",
-    "seat left": "UPDATE {}seats SET until = ?, until_at = ?"
+    of.SeatFreed: "UPDATE {}seats SET until = ?, until_at = ?"
     " WHERE stream = ? AND seat = ? AND since < ? AND until IS NULL",
-    "round closed": "UPDATE {}rounds SET until = ?, until_at = ?, secret = ?"
+    of.RoundEnded: "UPDATE {}rounds SET until = ?, until_at = ?, secret = ?"
     " WHERE stream = ? AND round = ?",
-    "entropy gathered": "UPDATE {}shuffles SET gathered = ?, committed = ?"
+    of.EntropyGathered: "UPDATE {}shuffles SET gathered = ?, committed = ?"
     " WHERE stream = ? AND round = ? AND k = ?",
-    "shuffle ended": "UPDATE {}shuffles SET outcome = ?, ended = ?, ended_at = ?, revealed = ?,"
+    of.ShuffleEnded: "UPDATE {}shuffles SET outcome = ?, ended = ?, ended_at = ?, revealed = ?,"
     " first_slot = ? WHERE stream = ? AND round = ? AND k = ?",
-    "face shown": "UPDATE {}moves SET card = ?"
+    of.FaceShown: "UPDATE {}moves SET card = ?"
     " WHERE stream = ? AND version > ? AND version < ? AND slot = ?",
-    "face opened": "UPDATE {}moves SET card = ? WHERE stream = ? AND version = ?",
 }
 
 
@@ -50,35 +58,40 @@ class ReadModelWriter:
     """Writes to the read models whose names begin with `prefix`."""
 
     def __init__(self, prefix: str = "") -> None:
-        self._truncate_sql = {model: sql.format(prefix) for model, sql in _TRUNCATE.items()}
-        self._update_sql = {name: sql.format(prefix) for name, sql in _UPDATE.items()}
-        self._insert_sql = {
-            model: f"INSERT OR REPLACE INTO {prefix}{model} ({', '.join(columns)})"
-            f" VALUES ({', '.join('?' * len(columns))})"
-            for model, columns in _COLUMNS.items()
-        }
-        self._upsert_sql = {model.name: _upsert(model, prefix + model.name) for model in MODELS}
+        self._shorten_sql = {kind: sql.format(prefix) for kind, sql in _SHORTEN.items()}
+        self._update_sql = {kind: sql.format(prefix) for kind, sql in _UPDATE.items()}
+        self._insert_sql = {kind: _insert(model, prefix) for kind, model in MODEL_OF.items()}
+        self._upsert_sql = {kind: _upsert(model, prefix) for kind, model in MODEL_OF.items()}
 
     def write(self, connection: Connection, changes: Changes) -> None:
-        """Inside the caller's transaction: truncate stacks, then add rows, then update rows."""
+        """Inside the caller's transaction: shorten stacks, then add rows, then update rows."""
         execute = connection.exec_driver_sql
-        for model, rows in changes.truncated.items():
-            execute(self._truncate_sql[model], rows)
-        for model, rows in changes.added.items():
+        for length, stacks in changes.shortened.items():
+            execute(self._shorten_sql[length], [*map(astuple, stacks)])
+        for model, added in changes.added.items():
+            rows = [*map(astuple, added)]
             if on_postgres(connection):
                 execute(self._upsert_sql[model], _newest(model, rows))
             else:
                 execute(self._insert_sql[model], rows)
-        for name, rows in changes.updated.items():
-            execute(self._update_sql[name], rows)
+        for update, values in changes.updated.items():
+            execute(self._update_sql[update], [*map(astuple, values)])
 
 
 def on_postgres(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
+def _insert(model: Table, prefix: str) -> str:
+    columns = [column.name for column in model.columns]
+    return (
+        f"INSERT OR REPLACE INTO {prefix}{model.name} ({', '.join(columns)})"
+        f" VALUES ({', '.join('?' * len(columns))})"
+    )
+
+
 @cache
-def _upsert(model: Table, name: str) -> str:
+def _upsert(model: Table, prefix: str) -> str:
     """One statement for any number of rows; its parameters are their columns."""
     columns = [column.name for column in model.columns]
     keys = [column.name for column in model.primary_key]
@@ -87,16 +100,16 @@ def _upsert(model: Table, name: str) -> str:
     arrays = ", ".join(f"CAST(? AS {kind}[])" for kind in types)
     rest = ", ".join(f"{each} = excluded.{each}" for each in columns if each not in keys)
     return (
-        f"INSERT INTO {name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
+        f"INSERT INTO {prefix}{model.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
         f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {rest}"
     )
 
 
-def _newest(model: str, rows: Sequence[Row]) -> tuple[list[object], ...]:
+def _newest(kind: type[Row], rows: Sequence[tuple[Any, ...]]) -> tuple[list[object], ...]:
     """The columns of the rows, without all but the last of rows with the same key.
 
     ON CONFLICT DO UPDATE may update each row only once per statement.
     """
-    keys = _KEYS[model]
+    keys = [place for place, column in enumerate(MODEL_OF[kind].columns) if column.primary_key]
     kept = {tuple(row[place] for place in keys): row for row in rows}
     return tuple(map(list, zip(*kept.values(), strict=True)))

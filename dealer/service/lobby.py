@@ -14,7 +14,7 @@ from typing import Any
 from dealer.eventlog import ReadOnlyLog
 from dealer.game.names import NAME_MAX
 from dealer.game.rules import Rules
-from dealer.projector.lobby import LOBBY
+from dealer.projector.queries import LOBBY
 from dealer.service.opener import Openers
 
 LISTED = 100

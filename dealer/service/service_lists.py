@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dealer.eventlog import ReadOnlyLog
-from dealer.projector.service_listing import every_table, tables_of_key
+from dealer.projector.queries import every_table, tables_of_key
 from dealer.service.service_keys import ServiceKey
 
 SCANNED = 1000

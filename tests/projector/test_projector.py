@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, event
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord, migrate
 from dealer.game.commands import CloseTable, Deal
-from dealer.projector.changes import Changes
+from dealer.projector.changes import Changes, DeckRow
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.runner import Projector
 from dealer.projector.writer import ReadModelWriter
@@ -58,7 +58,7 @@ def test_read_models_are_the_same_after_a_downgrade_and_an_upgrade(connection: C
 def test_a_slice_projects_a_bounded_number_of_events_and_reports_whether_more_remain(
     connection: Connection,
 ) -> None:
-    game = short_game()
+    game = Game().sit("Ada", "Bob").open_round()
     game.log(connection)
     projector = Projector(events=10)
     slices = 1
@@ -238,7 +238,7 @@ def test_the_later_of_two_rows_with_one_key_is_kept(connection: Connection) -> N
     stream = stream_of(connection, 1)
     changes = Changes()
     for card in ("a", "b"):
-        changes.add("deck", (stream, 1, 0, None, card))
+        changes.add(DeckRow(stream, 1, 0, None, card))
     on(connection, lambda it: ReadModelWriter().write(it, changes))
     assert models(connection)["deck"] == {(1, 1, 0, None, "b")}
 

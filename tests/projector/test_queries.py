@@ -9,8 +9,7 @@ from sqlalchemy import Connection
 
 from dealer.eventlog.store import Dialect
 from dealer.game.commands import Actor, CloseTable, Deal, Draw, LeaveSeat, TakeSeat
-from dealer.projector.listing import newest_tables
-from dealer.projector.lobby import LOBBY
+from dealer.projector.queries import LOBBY, newest_tables
 from dealer.projector.schema import MODELS, tables
 from tests.projector.databases import catch_up
 from tests.projector.random_games import HOST, Game, short_game

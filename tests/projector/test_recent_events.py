@@ -17,14 +17,14 @@ from dealer.game.commands import Actor, Deal, Draw
 from dealer.game.events import CardShown, Event, SeatLeft
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.recent_events import RecentEvents, public_event
-from dealer.projector.runner import Projector
+from dealer.projector.runner import Due, Projector
 from dealer.projector.stream_projector import StreamProjector
 from dealer.proof.codec import decode
 from tests.projector.databases import catch_up, models, once, projected, roll_back
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
 from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
-from tests.projector.test_round_reveal import delete_event
+from tests.projector.test_long_rounds import delete_event
 
 
 def commit(
@@ -62,13 +62,12 @@ def projector(connection: Connection, recent: RecentEvents) -> Projector:
 
 @pytest.fixture
 def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every read of events fail."""
+    """Make every read of events fail but those of closed rounds."""
 
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("the log was read")
 
-    for name in ("read_events", "public_state"):
-        monkeypatch.setattr(f"dealer.projector.stream_projector.{name}", refuse)
+    monkeypatch.setattr("dealer.projector.stream_projector.public_state", refuse)
     monkeypatch.setattr(LaggingStreams, "next", refuse)
 
 
@@ -76,7 +75,7 @@ def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_games_are_projected_without_a_read(connection: Connection) -> None:
     recent = RecentEvents()
     projector = Projector(recent=recent)
-    projector._search = False
+    projector._due = Due.NOTHING
     games = [short_game("a"), short_game("b").open_round()]
     for step in range(5, len(games[1].rows) + 5, 5):
         for game in games:
@@ -84,16 +83,14 @@ def test_games_are_projected_without_a_read(connection: Connection) -> None:
         catch_up(connection, projector)
     assert models(connection) == expected(*games)
     assert all(version == done for version, done in projected(connection))
-    kept = [cached.events for cached in projector._streams._cached.values()]
-    assert [events is None for events in kept] == [True, False]
 
 
 @pytest.mark.usefixtures("no_reads")
 def test_a_long_round_is_replayed_over_several_slices(connection: Connection) -> None:
     recent = RecentEvents()
     projector = Projector(recent=recent)
-    projector._search = False
-    projector._streams = StreamProjector(tables=10, revealed=20)
+    projector._due = Due.NOTHING
+    projector._streams = StreamProjector(tables=10, events=20)
     game = Game("long").sit("Ada", "Bob").open_round()
     for _ in range(10):
         game.shuffle()
@@ -271,7 +268,7 @@ def test_what_a_search_has_projected_causes_no_other_search(
     assert projected(connection) == [(10, 10)]
     commit(connection, game, recent, upto=15)
     once(connection, projector.slice)
-    assert not projector._search
+    assert not projector._due
     assert projected(connection) == [(15, 15)]
 
 

@@ -18,7 +18,7 @@ from tests.harness.postgres import Blocking
 from tests.projector.databases import catch_up, models, once, projected, rebuilt
 from tests.projector.random_games import Game, short_game
 from tests.projector.reference_models import expected
-from tests.projector.test_round_reveal import long_game, projector_of_few
+from tests.projector.test_long_rounds import long_game, projector_of_few
 
 Connect = Callable[[], Blocking]
 
@@ -93,7 +93,7 @@ def test_a_projector_that_is_overtaken_without_a_claim_writes_nothing(
     with pytest.raises(ConcurrentUpdate):
         one.run(first.slice)
     one.exec_driver_sql("ROLLBACK")
-    assert projected(other)[0][1] == 20
+    assert projected(other)[0][1] == 24
 
 
 def test_a_table_that_a_frozen_process_has_locked_delays_no_other(connect: Connect) -> None:

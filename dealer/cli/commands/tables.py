@@ -44,7 +44,7 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
     import json
 
     from dealer.eventlog.readonly import open_readonly
-    from dealer.projector.listing import NEWER, newest_tables
+    from dealer.projector.queries import NEWER, newest_tables
     from dealer.service.maintenance import WHOLE_SERVICE
 
     found = []

@@ -80,13 +80,16 @@ def projection_skips_what_another_process_wrote() -> list[Replacement]:
 
 
 @fault_of(StreamProjector, "_take")
-def round_events_of_another_version(
+def projection_continues_a_state_of_another_version(
     take: Any, self: StreamProjector, connection: Any, number: int, version: int
 ) -> Any:
-    """A round is replayed from what this process has in memory of an earlier one."""
+    """What another process has projected since is missing in the state in memory."""
     cached = self._cached.get(number)
-    state, events = take(self, connection, number, version)
-    return state, cached.events if events is None and cached is not None else events
+    state = take(self, connection, number, version)
+    if cached is None:
+        return state
+    cached.table.version = version
+    return cached.table
 
 
 @fault_of(feed_reader, "_first")

@@ -1,4 +1,4 @@
-"""A rebuild folds closed rounds as a whole, and leaves what is unusual to the other fold."""
+"""A closed round is folded as a whole, live and in a rebuild, and each row is made once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from sqlalchemy import Connection
 
 from dealer.eventlog import EventRecord
 from dealer.game.commands import StartShuffle
+from dealer.game.events import RoundOpened
+from dealer.game.state import Table
+from dealer.projector import closed_round
+from dealer.projector.changes import Changes, FaceShown
+from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.rebuild import Rebuild
-from dealer.projector.stream_projector import StreamProjector
+from dealer.projector.runner import Projector
+from dealer.projector.schema import MODELS
+from dealer.projector.types import StreamKey
+from dealer.projector.writer import MODEL_OF
 from tests.projector.databases import catch_up, drain, models, projected, rebuilt
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
@@ -21,13 +29,19 @@ def closed_games(count: int) -> list[Game]:
     return [short_game(name).open_round().close_round() for name in "abcdef"[:count]]
 
 
+def between_rounds(stream: StreamKey, table: Table, timed_events: list[TimedEvent]) -> Changes:
+    assert table.round is None
+    assert not any(isinstance(event, RoundOpened) for event, _ in timed_events)
+    return fold(stream, table, timed_events)
+
+
 def test_closed_rounds_are_not_folded_event_by_event(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     games = closed_games(3)
     for game in games:
         game.log(connection)
-    monkeypatch.delattr(StreamProjector, "project")
+    monkeypatch.setattr("dealer.projector.stream_projector.fold", between_rounds)
     rebuild = rebuilt(connection)
     assert models(connection) == expected(*games)
     assert rebuild.done == sum(len(game.rows) for game in games)
@@ -43,12 +57,13 @@ def test_each_row_of_a_closed_round_is_written_once(
     written: dict[str, int] = {}
     write = rebuild._writer.write
 
-    def count(it: Connection, changes: object) -> None:
-        for model, rows in changes.added.items():  # type: ignore[attr-defined]
+    def count(it: Connection, changes: Changes) -> None:
+        for kind, rows in changes.added.items():
+            model = MODEL_OF[kind].name
             written[model] = written.get(model, 0) + len(rows)
-        assert not changes.truncated  # type: ignore[attr-defined]
-        assert not changes.updated.keys() & {"face opened", "face shown"}  # type: ignore[attr-defined]
-        write(it, changes)  # type: ignore[arg-type]
+        assert not changes.shortened
+        assert FaceShown not in changes.updated
+        write(it, changes)
 
     monkeypatch.setattr(rebuild._writer, "write", count)
     drain(connection, rebuild.slice)
@@ -135,6 +150,47 @@ def test_a_shuffle_that_was_voided_is_part_of_a_closed_round(
     game.shuffle()
     game.close_round().log(connection)
     assert first(game, "ShuffleVoided")
-    monkeypatch.delattr(StreamProjector, "project")
+    monkeypatch.setattr("dealer.projector.stream_projector.fold", between_rounds)
     rebuilt(connection)
     assert models(connection) == expected(game)
+
+
+def test_swaps_and_draws_of_an_earlier_schema_give_the_same_rows(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closed_round, "_SWAP", ("CardsSwapped", 2))
+    monkeypatch.setattr(closed_round, "_DRAW", ("CardDrawn", 2))
+    game = short_game("a").open_round().close_round()
+    game.log(connection)
+    catch_up(connection)
+    assert models(connection) == expected(game)
+
+
+def test_the_members_of_a_row_are_the_columns_of_its_read_model() -> None:
+    assert list(MODEL_OF.values()) == list(MODELS)
+    for kind, model in MODEL_OF.items():
+        assert list(kind.__struct_fields__) == [column.name for column in model.columns]
+
+
+def test_the_end_of_a_round_replaces_what_was_written_while_it_was_open(
+    connection: Connection,
+) -> None:
+    game = short_game("a")
+    end = len(game.rows)
+    for upto in range(1, end + 1, 3):
+        game.log(connection, upto=upto)
+        catch_up(connection)
+    game.log(connection)
+    catch_up(connection)
+    assert models(connection) == expected(game)
+
+
+def test_a_closed_round_that_lags_is_not_written_while_it_was_open(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dealer.projector.stream_projector.fold", between_rounds)
+    games = closed_games(2)
+    for game in games:
+        game.log(connection)
+    catch_up(connection, Projector(events=5))
+    assert models(connection) == expected(*games)

@@ -1,4 +1,4 @@
-"""A long round that closes is replayed over several slices."""
+"""A long round that closes is folded over several slices."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.projector.databases import (
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
 
-REVEALED = 20
-"""Events that the projectors of these tests replay per slice."""
+CLOSED_EVENTS = 20
+"""Events of closed rounds that the projectors of these tests fold per slice."""
 
 
 def long_game(name: str = "a") -> Game:
-    """A round with more events than several slices replay."""
+    """A round with more events than several slices fold."""
     game = Game(name).sit("Ada", "Bob").open_round()
     for _ in range(10):
         game.shuffle()
@@ -39,7 +39,7 @@ def long_game(name: str = "a") -> Game:
 
 def projector_of_few() -> Projector:
     projector = Projector()
-    projector._streams = StreamProjector(tables=10, revealed=REVEALED)
+    projector._streams = StreamProjector(tables=10, events=CLOSED_EVENTS)
     return projector
 
 
@@ -61,13 +61,13 @@ def test_a_slice_writes_no_more_than_its_share_of_the_round(connection: Connecti
     while once(connection, projector.slice) and projected(connection) != [(last, last)]:
         slices += 1
         before, swaps = swaps, len(models(connection)["swaps"])
-        assert before < swaps <= before + REVEALED
+        assert before < swaps <= before + CLOSED_EVENTS
         assert projected(connection) == [(last, last - 1)]
     assert slices >= 4
     assert models(connection) == expected(game)
 
 
-def test_rounds_that_close_together_are_replayed_one_after_the_other(
+def test_rounds_that_close_together_are_folded_one_after_the_other(
     connection: Connection,
 ) -> None:
     games = [long_game("a").close_round(), short_game("b"), long_game("c").close_round()]
@@ -150,16 +150,16 @@ def test_an_unreadable_event_of_the_open_round_stops_its_table_and_no_other(
     assert projected(connection)[1] == (len(sound.rows), len(sound.rows))
 
 
-def test_a_rebuild_replays_it_in_slices_as_well(connection: Connection) -> None:
+def test_a_rebuild_folds_it_in_slices_as_well(connection: Connection) -> None:
     game = long_game().close_round()
     game.log(connection)
     catch_up(connection)
     rebuild = Rebuild(events=40)
-    rebuild._streams = StreamProjector(tables=1, revealed=REVEALED)
+    rebuild._streams = StreamProjector(tables=1, events=CLOSED_EVENTS)
     slices = 0
     while once(connection, rebuild.slice):
         slices += 1
-        assert len(models(connection, PREFIX)["swaps"]) <= slices * REVEALED
+        assert len(models(connection, PREFIX)["swaps"]) <= slices * CLOSED_EVENTS
     assert slices >= 4
     assert (rebuild.different, rebuild.stopped) == (0, {})
     assert models(connection) == expected(game)
