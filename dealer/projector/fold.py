@@ -81,7 +81,10 @@ class Folding:
         rule = self.RULES.get(type(event))
         if rule is not None:
             rule(self, event, at)
-        evolve_partial(self.table, event, at)
+        if isinstance(event, events.SeatGivenUp):
+            evolve_partial(self.table, event, at)
+        else:  # without another call, for the events that are most
+            evolve(self.table, event, at)
 
     def finish(self) -> Changes:
         """The changes, once the last event was applied: also of the stacks."""
