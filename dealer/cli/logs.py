@@ -22,7 +22,7 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError
-from dealer.history.printable import escape_control
+from dealer.game.names import safe_text
 
 if TYPE_CHECKING:
     from dealer.gateway.observe.log_throttle import LogThrottle
@@ -102,7 +102,7 @@ class ConsoleLines(_Formatter):
         members = self.members(record)
         at, level, event = (members.pop(name) for name in ("at", "level", "event"))
         rest = "".join(f"  {name}={_shown(value)}" for name, value in members.items())
-        return escape_control(f"{at}  {level:<7}  {event}{rest}")
+        return safe_text(f"{at}  {level:<7}  {event}{rest}")
 
 
 def _shown(value: Any) -> str:

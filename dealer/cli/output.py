@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from dealer.history.printable import escape_control as escape_control
+from dealer.game.names import safe_text as safe_text
 from dealer.history.printable import utc
 
 Step = Callable[[int, int], None]

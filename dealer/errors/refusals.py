@@ -183,7 +183,7 @@ class TableArchived(Refused):
 
 
 class NameTaken(Refused):
-    """A seated player has this name, apart from case and white space."""
+    """A seated player has this name, or one that looks the same."""
 
     reason = "name_taken"
     code = 36

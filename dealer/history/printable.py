@@ -1,4 +1,4 @@
-"""Safe output of values from a log: names chosen by players, and times."""
+"""Times of a log as they are printed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from datetime import UTC, datetime
 
 LAST_MS = 253_402_300_799_000
 """The last second that `datetime` can represent; a log may contain later times."""
-
-
-def escape_control(text: str) -> str:
-    """`text` with each unprintable character replaced, so that it cannot control a terminal."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def utc(at: int) -> datetime:

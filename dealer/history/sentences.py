@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, assert_never
 from dealer.game import events
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
+from dealer.game.names import safe_text
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
 from dealer.game.state import SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
-from dealer.history.printable import escape_control
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
 from dealer.proof.verify import Swap
@@ -127,7 +127,7 @@ class _Describer:
     def _of_table(self, event: TableEvent) -> str:
         match event:
             case events.TableOpened(origin=origin, key=key):
-                return self._text("tableOpened", origin=escape_control(origin), key=key.hex())
+                return self._text("tableOpened", origin=safe_text(origin), key=key.hex())
             case events.TableClosed():
                 return self._text("tableClosed")
             case events.RoundOpened(round=number, deck=deck, entropy=entropy, commitment=opened):
@@ -148,9 +148,9 @@ class _Describer:
                         return self._text("seatMoves", player=who, seat=to)
                     return self._text("seatOffered", player=who, seat=to)
                 if kind != TAKE_BACK:
-                    kind, text = escape_control(kind), escape_control(text)
+                    kind, text = safe_text(kind), safe_text(text)
                     return self._text("noted", player=player, kind=kind, text=text)
-                first, _, last = escape_control(text).partition("-")
+                first, _, last = safe_text(text).partition("-")
                 if last:
                     return self._text("tookBackRange", player=player, first=first, last=last)
                 return self._text("tookBack", player=player, version=first)
@@ -158,7 +158,7 @@ class _Describer:
     def _of_seat(self, event: SeatEvent) -> str:
         match event:
             case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
-                player = escape_control(name)
+                player = safe_text(name)
                 if bot:
                     player = self._text("bot", name=player)
                 if key:
@@ -169,7 +169,7 @@ class _Describer:
             case events.SeatVacated(seat=seat, by=by, reason=reason):
                 values = {"player": self._who(seat), "seat": seat, "by": by}
                 if reason:
-                    return self._text("seatVacatedFor", **values, reason=escape_control(reason))
+                    return self._text("seatVacatedFor", **values, reason=safe_text(reason))
                 return self._text("seatVacated", **values)
             case events.HostTransferred(seat=seat):
                 return self._text("hostTransferred", player=self._who(seat))
@@ -206,7 +206,7 @@ class _Describer:
         player = self._table.seats.get(seat)
         if player is None:
             return self._text("seat", seat=seat)
-        return self._text("player", name=escape_control(player.name), seat=seat)
+        return self._text("player", name=safe_text(player.name), seat=seat)
 
     def _withholding(self) -> list[str]:
         shuffle = None if self._table.round is None else self._table.round.shuffle

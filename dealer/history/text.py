@@ -11,8 +11,9 @@ from textwrap import wrap
 from dealer.errors import HistoryUnavailable
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import CardsSwapped, EntropyClosed, RoundClosed, RoundOpened
+from dealer.game.names import safe_text
 from dealer.game.state import Round, Table
-from dealer.history.printable import escape_control, utc
+from dealer.history.printable import utc
 from dealer.history.replay import Game, ReplayStep
 from dealer.history.sentences import describe, named
 from dealer.languages.language import Language, english
@@ -31,7 +32,7 @@ def write(
     texts = language or english()
     if round is not None:
         check_round(game, round, texts)
-    yield texts.text("history.table", table=game.table, house=escape_control(game.house))
+    yield texts.text("history.table", table=game.table, house=safe_text(game.house))
     yield texts.text("history.key", key=game.key)
     within = 0
     for step in game.steps():
@@ -60,7 +61,7 @@ def check_round(game: Game, round: int, language: Language | None = None) -> Non
 
 def _heading(opened: RoundOpened, step: ReplayStep, texts: Language) -> Iterator[str]:
     players = sorted(step.table.seats.items())
-    seats = ", ".join(f"{seat} {escape_control(player.name)}" for seat, player in players)
+    seats = ", ".join(f"{seat} {safe_text(player.name)}" for seat, player in players)
     time = f"{utc(step.at):%Y-%m-%d %H:%M:%S}"
     yield ""
     yield texts.text("history.round", round=opened.round, time=time)

@@ -2,7 +2,7 @@
 
 import { cardElement, drawCard } from "./cards.js";
 import { browserStore, connect } from "./client.js";
-import { brandLogo, brandTitle, element, escapeControl, field, setText } from "./dom.js";
+import { brandLogo, brandTitle, element, safeText, field, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
 import { addCourtPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
@@ -118,7 +118,7 @@ function showTables(tables) {
 }
 
 const titleOf = (name, id) =>
-  (name ? escapeControl(name) : texts.nameless({ id: id.slice(0, 6) }));
+  (name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) }));
 
 function tableEntry({ table, name, taken, rounds }) {
   return element(

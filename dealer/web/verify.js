@@ -1509,8 +1509,43 @@ function notesIn(text) {
   return text.trimEnd().split("\n").map((line) => JSON.parse(line).note);
 }
 
-/** Text that players chose, with the characters replaced that could control a terminal. */
-const escapeControl = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd");
+// Texts that players chose are shown by the rule of `dealer/game/names.py`.
+const WITHOUT_FORM =
+  "\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e" +
+  "\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\u{1bca0}-\\u{1bca3}" +
+  "\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}";
+const INVISIBLE = new RegExp(`[${WITHOUT_FORM}]`, "u");
+const UNSAFE = new RegExp(
+  `[\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ud800-\\udfff\\ufffe\\uffff${WITHOUT_FORM}]`, "u",
+);
+const JOINED = /[\u0590-\u1fff\u2190-\ud7ff\uf900-\u{dffff}]/u;
+const VARIED = /[#*0-9\u00a9\u00ae\u1000-\ud7ff\uf900-\ufdfa\u{10000}-\u{dffff}]/u;
+const SELECTOR = /[\u180b-\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
+const FLAG = /(\u{1f3f4}[\u{e0020}-\u{e007e}]{1,16}\u{e007f})/u;
+const MARK = /[\p{Mn}\p{Me}]/u;
+const MARKS_MAX = 4;
+
+/** Whether a character without a form belongs to the ones around it. */
+function belongs(before, character, after) {
+  if (character === "\u200c" || character === "\u200d") return JOINED.test(before) && JOINED.test(after);
+  return SELECTOR.test(character) && VARIED.test(before);
+}
+
+function safePart(text) {
+  const characters = [...text];
+  let safe = "", marks = 0;
+  for (const [place, character] of characters.entries()) {
+    const before = characters[place - 1] ?? "", after = characters[place + 1] ?? "";
+    const kept = UNSAFE.test(character) && !belongs(before, character, after) ? "\ufffd" : character;
+    if (!INVISIBLE.test(kept)) marks = MARK.test(kept) ? marks + 1 : 0;
+    if (marks <= MARKS_MAX) safe += kept;
+  }
+  return safe;
+}
+
+/** A text that cannot hide, move or cover other text, as `dealer verify` prints it. */
+export const safeText = (text) =>
+  text.split(FLAG).map((part, index) => (index % 2 === 1 ? part : safePart(part))).join("");
 
 async function commandLine(given, readFile) {
   const options = { key: null, saved: [] };
@@ -1526,7 +1561,7 @@ async function commandLine(given, readFile) {
   if (files.length !== 1 || files[0].startsWith("--")) throw new Error(USAGE);
   const report = await verify(linesOf(readFile(files[0])), options);
   if (json) console.log(JSON.stringify(report));
-  else for (const line of reportLines(report)) console.log(escapeControl(line));
+  else for (const line of reportLines(report)) console.log(safeText(line));
   return report.fault === null ? 0 : 1;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -106,8 +107,21 @@ async def test_a_refused_join_does_not_use_the_ticket(shop, table, connect) -> N
         rival, ada = await connect(), await connect()
         await rival.call("table.join", table=table, ticket=await ticket(shop, table, name))
         assert await reason_of(ada.call("table.join", table=table, ticket=given)) == "name_taken"
+        with pytest.raises(Refusal, match=re.escape(f'such as "{name.upper()} 2"')):
+            await ada.call("table.join", table=table, ticket=given, name=name.upper())
         await rival.call("table.leave")
         assert await ada.call("table.join", table=table, ticket=given)
+
+
+async def test_where_the_name_of_a_ticket_is_taken_the_name_of_the_join_counts(
+    shop, table, connect
+) -> None:
+    for name, given in (("Chris", "Chris"), ("Chris", "Kit"), ("Dan", "Kit")):
+        client = await connect()
+        joined = await client.call(
+            "table.join", table=table, ticket=await ticket(shop, table, name), name=given
+        )
+    assert [seat["name"] for seat in joined["state"]["seats"]] == ["Chris", "Kit", "Dan"]
 
 
 async def subjects(shop: RpcClient, table: str, **params: Any) -> dict[str, str | None]:
@@ -337,6 +351,14 @@ async def test_a_user_with_a_namesake_or_without_a_name(trusting, issuer, connec
         joined = await client.call("table.join", table=table, jwt=jwt, **more)
         names = [seat["name"] for seat in joined["state"]["seats"]]
     assert names == ["Ada", "ada2", "Bob"]
+    same = token(issuer.url, sub="5", name="ada", preferred_username="ADA2")
+    client = await connect(trusting)
+    with pytest.raises(Refusal, match=r"give another one as .?name.?, such as .ADA2 2."):
+        await client.call("table.join", table=table, jwt=same)
+    with pytest.raises(Refusal, match='such as "bob 2"'):
+        await client.call("table.join", table=table, jwt=same, name="bob")
+    joined = await client.call("table.join", table=table, jwt=same, name="Ada of Kent")
+    assert joined["state"]["seats"][-1]["name"] == "Ada of Kent"
     client = await connect(trusting)
     refused: list[tuple[str, dict[str, Any], str]] = [
         ("4", {}, "bad_request"),
@@ -346,7 +368,7 @@ async def test_a_user_with_a_namesake_or_without_a_name(trusting, issuer, connec
     for sub, others, reason in refused:
         jwt = token(issuer.url, sub=sub, **others)
         assert await reason_of(client.call("table.join", table=table, jwt=jwt)) == reason
-    assert len((await client.call("table.state", table=table))["state"]["seats"]) == 3
+    assert len((await client.call("table.state", table=table))["state"]["seats"]) == 4
 
 
 async def test_a_tickets_user_is_not_the_one_of_a_jwt(service, trusting, issuer, connect) -> None:

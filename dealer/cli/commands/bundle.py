@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import typer
 
 from dealer.cli.options import find_table
-from dealer.cli.output import Step, echo_err, escape_control, progress
+from dealer.cli.output import Step, echo_err, progress, safe_text
 from dealer.errors import HouseUnreachable, UnknownTable
 from dealer.eventlog.readonly import open_readonly
 from dealer.proof import bundle
@@ -66,7 +66,7 @@ def from_house(url: str, table: str) -> list[bytes]:
         with urlopen(address, timeout=ANSWER_SECONDS) as answer:
             data: bytes = answer.read()
     except HTTPError as error:
-        sentence = escape_control(error.read(500).decode(errors="replace").strip())
+        sentence = safe_text(error.read(500).decode(errors="replace").strip())
         raise UnknownTable(f"{url} sent no bundle of this table: {sentence}") from None
     except (URLError, HTTPException, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error

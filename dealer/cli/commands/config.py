@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import typer
 
 from dealer.cli.options import AsJson, usage_errors
-from dealer.cli.output import echo, escape_control, say_json
+from dealer.cli.output import echo, safe_text, say_json
 from dealer.cli.server_options import build_settings, takes_settings, validate_paths
 from dealer.config import LIMIT_VARIABLE, SETTINGS, Settings, masked
 
@@ -48,9 +48,7 @@ def config(*, as_json: AsJson = False, context: typer.Context, **given: Any) -> 
         if as_json:
             say_json(row._asdict())
             continue
-        cells = [
-            escape_control(text).ljust(width) for text, width in zip(row, widths, strict=False)
-        ]
+        cells = [safe_text(text).ljust(width) for text, width in zip(row, widths, strict=False)]
         echo("  ".join([*cells, row.source]).rstrip())
     if not is_postgres(settings.database):
         library = SettingInForce("", "SQLite", library_version(), "library")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dealer.cli.options import AsJson, Database
-from dealer.cli.output import echo, escape_control, format_time, say_json
+from dealer.cli.output import echo, format_time, safe_text, say_json
 from dealer.config import DATABASE
 
 
@@ -49,4 +49,4 @@ async def _print(limit: int, database: str, as_json: bool) -> None:
                 continue
             details = json.dumps(line.details, ensure_ascii=False) if line.details else ""
             rest = "  ".join(filter(None, (line.target, line.why, details)))
-            echo(escape_control(f"{format_time(line.at)[:19]}  {line.who}  {line.what}  {rest}"))
+            echo(safe_text(f"{format_time(line.at)[:19]}  {line.who}  {line.what}  {rest}"))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dealer.cli.options import AsJson, Database, TableId, find_table
-from dealer.cli.output import echo, escape_control, format_time
+from dealer.cli.output import echo, format_time, safe_text
 from dealer.config import DATABASE
 
 
@@ -44,5 +44,5 @@ async def _print(table: str, after: int, database: str, as_json: bool) -> None:
                 if as_json:
                     echo(leaf_of(table_id, row))
                 else:
-                    public = escape_control(row.public)
+                    public = safe_text(row.public)
                     echo(f"{row.version:>6}  {format_time(row.at)}  {row.type:<16}  {public}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from dealer.cli.options import AsJson, Database, HouseKey, Operator, existing_log, whoami
-from dealer.cli.output import echo, echo_err, escape_control, progress, say_json
+from dealer.cli.output import echo, echo_err, progress, safe_text, say_json
 from dealer.config import DATABASE
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def _print(done: Rebuild, damaged: list[str]) -> None:
     echo(f"{done.done} events were replayed; {done.different} rows differed from the log.")
     for difference in done.differences[:SHOWN]:
         was = "was present, but does not follow" if difference.in_old else "was missing"
-        echo(f"{difference.model}: {escape_control(str(difference.row))} {was}")
+        echo(f"{difference.model}: {safe_text(str(difference.row))} {was}")
     if done.different > SHOWN:
         echo(f"and {done.different - SHOWN} more")
     for sentence in damaged:
-        echo(escape_control(sentence))
+        echo(safe_text(sentence))
     for stopped in done.stopped.values():
         if any(stopped.table in sentence for sentence in damaged):
             continue

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dealer.cli.options import AsJson, Database, HouseKey
-from dealer.cli.output import echo, echo_err, escape_control, format_time, say_json
+from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
 from dealer.game.cards import UNKNOWN
@@ -127,7 +127,7 @@ def lines(found: PastTable) -> Iterator[str]:
     yield _whose(found)
     for seat, name in found.seats.items():
         host = ", host" if seat == found.host_seat else ""
-        yield f"  seat {seat}: {escape_control(name)}{host}"
+        yield f"  seat {seat}: {safe_text(name)}{host}"
     if found.closed:
         yield "The table is closed."
     elif found.round is None:
@@ -141,7 +141,7 @@ def lines(found: PastTable) -> Iterator[str]:
 
 def _whose(found: PastTable) -> str:
     if isinstance(found.viewer, int):
-        name = escape_control(found.seats[found.viewer])
+        name = safe_text(found.seats[found.viewer])
         return f"As {name} (seat {found.viewer}) saw it:"
     return "With every card:" if found.viewer == "house" else "As everyone saw it:"
 
@@ -164,7 +164,7 @@ def _label(found: PastTable, stack: str) -> str:
         return stack.replace(":", " ")
     if seat not in found.seats:
         return f"hand of the free seat {seat}"
-    return f"hand of {escape_control(found.seats[seat])} (seat {seat})"
+    return f"hand of {safe_text(found.seats[seat])} (seat {seat})"
 
 
 def _order(stack: str) -> tuple[bool, str]:

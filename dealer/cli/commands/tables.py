@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dealer.cli.options import AsJson, Database
-from dealer.cli.output import echo, escape_control, format_time, say_json
+from dealer.cli.output import echo, format_time, safe_text, say_json
 from dealer.config import DATABASE
 
 
@@ -89,5 +89,5 @@ def _line(table: dict[str, Any]) -> str:
     return (
         f"{table['table']}  {format_time(table['opened_at'])[:16]}  {state:<6}"
         f"  {table['seated']:>2} seated  {rounds}  version {table['version']:<6}"
-        f"  {', '.join(filter(None, marks)):<20}  {escape_control(name)}"
+        f"  {', '.join(filter(None, marks)):<20}  {safe_text(name)}"
     ).rstrip()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.cli.options import AsJson
-from dealer.cli.output import echo, escape_control, progress, say_json
+from dealer.cli.output import echo, progress, safe_text, say_json
 from dealer.errors import NoteFault, ProofFault
 from dealer.proof import bundle
 
@@ -86,7 +86,7 @@ def examine(lines: list[bytes], *, key: str | None = None, saved: Sequence[str] 
 
 def say_verdicts(report: Report) -> None:
     for line in report.lines():
-        echo(escape_control(line))
+        echo(safe_text(line))
 
 
 def as_members(report: Report) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from dealer.cli.options import (
     usage_errors,
     whoami,
 )
-from dealer.cli.output import echo, echo_err, escape_control, format_time, say_json
+from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
 
@@ -124,7 +124,7 @@ def list_(database: Database = DATABASE, as_json: AsJson = False) -> None:
     """
     webhooks = asyncio.run(_read(database))
     for webhook, key in webhooks:
-        say_json(_shown(webhook, key)) if as_json else echo(escape_control(_line(webhook, key)))
+        say_json(_shown(webhook, key)) if as_json else echo(safe_text(_line(webhook, key)))
     if not webhooks and not as_json:
         echo("This database has no webhooks; `dealer webhook add` makes one.")
 

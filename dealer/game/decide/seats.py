@@ -17,7 +17,7 @@ from dealer.game.decide.hosts import next_host
 from dealer.game.decide.permission import require_permission, require_seat
 from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
-from dealer.game.names import check_name, check_text, comparable
+from dealer.game.names import check_name, check_text, look_alike
 from dealer.game.rules import Rules
 from dealer.game.state import SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 
@@ -67,9 +67,8 @@ def take_seat(command: TakeSeat, table: Table) -> list[Event]:
 
 
 def is_name_taken(table: Table, name: str) -> bool:
-    """Whether a seated player has this name, apart from case and white space."""
-    wanted = comparable(name)
-    return any(comparable(player.name) == wanted for player in table.seats.values())
+    """Whether a seated player has this name, or one that looks the same."""
+    return any(look_alike(player.name, name) for player in table.seats.values())
 
 
 def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:

@@ -8,11 +8,15 @@ resumed.
 
 from __future__ import annotations
 
-from dealer.errors import BadRequest, BadToken, NotEntitled, TableIsClosed
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+
+from dealer.errors import BadRequest, BadToken, NameTaken, NotEntitled, TableIsClosed
 from dealer.game.commands import TakeSeat
 from dealer.game.decide.seats import is_name_taken
 from dealer.game.events import SeatTaken
-from dealer.game.names import check_name
+from dealer.game.names import NAME_MAX, check_name
 from dealer.game.state import SeatHolder
 from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import text_bytes_written
@@ -22,7 +26,9 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
+from dealer.service.live_table import LiveTable
 from dealer.service.requests import ANONYMOUS_SCOPE, IdempotencyKey
+from dealer.service.seat_claims import SeatClaim, SeatClaims
 from dealer.service.service_tables import scope_of
 from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
 
@@ -95,7 +101,8 @@ async def _seat_by_ticket(
         membership.require_version(q.expect)
         seat = q.seat if ticket.seat is None else ticket.seat
         command = TakeSeat(ticket.name, seat, _key(q), ticket.bot or q.bot)
-        holder = await service.seat_claims.take(live_table, claim, command)
+        names = _names((ticket.name,), q)
+        holder = await _take(service.seat_claims, live_table, claim, names, command)
     await service.seat_claims.record(live_table, claim, holder)
     return holder
 
@@ -114,14 +121,42 @@ async def _seat_by_jwt(
     if holder is not None:
         return holder
     _require_admission(session, membership, q)
-    if not user.names and q.name is None:
+    names = _names(user.names, q)
+    if not names:
         raise BadRequest("This JWT has no name that a player may have; give one as `name`.")
-    # The name of another user may be the same; the second claim is the user's own at the issuer.
-    free = (name for name in user.names if not is_name_taken(live_table.table, name))
-    name = next(free, user.names[0]) if user.names else q.name or ""
-    holder = await claims.take(live_table, claim, TakeSeat(name, q.seat, _key(q), q.bot))
+    command = TakeSeat(names[0], q.seat, _key(q), q.bot)
+    holder = await _take(claims, live_table, claim, names, command)
     await claims.record(live_table, claim, holder)
     return holder
+
+
+def _names(known: Sequence[str], q: p.TableJoin) -> list[str]:
+    return [*known] if q.name is None else [*known, q.name]
+
+
+async def _take(
+    claims: SeatClaims,
+    live_table: LiveTable,
+    claim: SeatClaim,
+    names: Sequence[str],
+    command: TakeSeat,
+) -> SeatHolder:
+    """Take a seat by `command` under the first of these names that no player has.
+
+    Users of one service may have the same name: where the user's names are taken, the one that the
+    join gives counts, which comes last; NameTaken says what would be free.
+    """
+    table = live_table.table
+    free = next((name for name in names if not is_name_taken(table, name)), names[0])
+    try:
+        return await claims.take(live_table, claim, replace(command, name=free))
+    except NameTaken:
+        numbered = (f"{names[-1][: NAME_MAX - 4]} {number}" for number in count(2))
+        offered = next(name for name in numbered if not is_name_taken(table, name))
+        raise NameTaken(
+            f'A player at this table has the name "{names[-1]}"; give another one as `name`, such '
+            f'as "{offered}".'
+        ) from None
 
 
 def _require_admission(session: Session, membership: Membership, q: p.TableJoin) -> None:

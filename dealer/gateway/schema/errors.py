@@ -30,7 +30,7 @@ REFUSALS = {
     "seat_occupied": "This seat is taken.",
     "table_closed": "The table is closed.",
     "too_many_tables": "This connection is at the maximum number of tables.",
-    "name_taken": "A seated player has this name, apart from case and white space.",
+    "name_taken": "A seated player has this name, or one that looks the same.",
     "entropy_out_of_turn": "No such commitment or reveal is expected now.",
     "entropy_mismatch": "The revealed bytes do not match the commitment.",
     "conflict": "The table is past version `expect`, or changed on each attempt.",

@@ -81,6 +81,9 @@ class TableList(Params, kw_only=True):
 class TableJoin(Params, kw_only=True):
     """Either `name`, or a `ticket`, or a `jwt`, whose claims may give the name.
 
+    Beside a ticket or a JWT `name` counts where the name that it gives is taken, or where it gives
+    none.
+
     `bot` says that the player is a program, as the ticket may say, too.
     """
 

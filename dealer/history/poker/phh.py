@@ -12,11 +12,12 @@ from collections.abc import Iterator
 
 from dealer.errors import HistoryUnavailable
 from dealer.game.events import RoundOpened
+from dealer.game.names import safe_text
 from dealer.history.poker import variants
 from dealer.history.poker.actions import actions_of
 from dealer.history.poker.hand import Hand
 from dealer.history.poker.variants import Variant
-from dealer.history.printable import escape_control, utc
+from dealer.history.printable import utc
 from dealer.history.replay import Game, ReplayStep
 from dealer.history.text import check_round
 
@@ -52,7 +53,7 @@ def _variant(opening: ReplayStep) -> Variant:
     if variant is None:
         named = f"name the game {word!r}" if isinstance(word, str) else "name no game"
         raise HistoryUnavailable(
-            f"The table's rules {escape_control(named)}; this format supports "
+            f"The table's rules {safe_text(named)}; this format supports "
             f"{', '.join(variants.GAMES)}. Use the plain text history for other games."
         )
     deck = opening.event.deck if isinstance(opening.event, RoundOpened) else ()
@@ -98,4 +99,4 @@ def _lines(game: Game, opening: ReplayStep, variant: Variant, hand: Hand) -> Ite
 
 def _text(text: str) -> str:
     """A TOML basic string; the JSON string of a printable text is a valid one."""
-    return json.dumps(escape_control(text), ensure_ascii=False)
+    return json.dumps(safe_text(text), ensure_ascii=False)

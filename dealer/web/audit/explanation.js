@@ -4,7 +4,7 @@
  */
 
 import { dayAndTimeOf } from "../clock.js";
-import { byId, element, escapeControl, setText } from "../dom.js";
+import { byId, element, safeText, setText } from "../dom.js";
 import { list, explanation as texts } from "../texts.js";
 import { SEAT_GIVEN_UP } from "../verify.js";
 
@@ -17,7 +17,7 @@ import { SEAT_GIVEN_UP } from "../verify.js";
  */
 export function contributionsOf({ leaves, seats, bots }) {
   const nameOf = (name, bot) => (bot
-    ? texts.bot({ name: escapeControl(name) }) : escapeControl(name));
+    ? texts.bot({ name: safeText(name) }) : safeText(name));
   const names = new Map([...seats].map(([seat, name]) => [seat, nameOf(name, bots.has(seat))]));
   const shuffles = [];
   let last = null;

@@ -1,7 +1,7 @@
 /** The audit page: loads a bundle, verifies it in this browser, and replays it. */
 
 import { cardElement } from "../cards.js";
-import { byId, element, escapeControl, save, setAttribute, setText } from "../dom.js";
+import { byId, element, safeText, save, setAttribute, setText } from "../dom.js";
 import { languageSwitch } from "../language.js";
 import { addCourtPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
@@ -106,9 +106,9 @@ function rulesOf(lines, report) {
 
 function showTable(rules, report) {
   const given = rules.name;
-  const name = typeof given === "string" ? escapeControl(given) : (table ?? "").slice(0, 8);
+  const name = typeof given === "string" ? safeText(given) : (table ?? "").slice(0, 8);
   setText(byId("table-name"), name);
-  setText(byId("about"), escapeControl(report.origin));
+  setText(byId("about"), safeText(report.origin));
   byId("links").hidden = !isServed();
   byId("to-table").hidden = table !== tableOfAddress;
   byId("to-table").href = `/tables/${tableOfAddress}`;

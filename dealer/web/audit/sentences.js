@@ -1,7 +1,7 @@
 /** Sentences for moments, with what the viewer could know at that time. */
 
 import { cardName } from "../cards.js";
-import { escapeControl } from "../dom.js";
+import { safeText } from "../dom.js";
 import { explanation, fill, audit as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { faceOf } from "./moments.js";
@@ -11,7 +11,7 @@ import { ALL_CARDS, knows } from "./visibility.js";
 export function playerAt(moment, seat) {
   const name = moment.seats.get(seat);
   if (name === undefined) return texts.emptySeat({ seat });
-  const plain = escapeControl(name);
+  const plain = safeText(name);
   const shown = moment.bots.has(seat) ? explanation.bot({ name: plain }) : plain;
   return texts.player({ name: shown, seat });
 }
@@ -20,7 +20,7 @@ export function playerAt(moment, seat) {
 export function titleOf(moment, stack) {
   const seat = seatOf(stack);
   if (seat !== null) return playerAt(moment, seat);
-  return stack === "deck" ? texts.deck : texts.pile({ name: escapeControl(stack.slice(5)) });
+  return stack === "deck" ? texts.deck : texts.pile({ name: safeText(stack.slice(5)) });
 }
 
 /** A stack in a sentence; `owner` is the player of a hand. */
@@ -28,7 +28,7 @@ export function stackName(stack, owner = null) {
   const seat = seatOf(stack);
   if (seat !== null) return texts.handOf({ player: owner ?? texts.emptySeat({ seat }) });
   return stack === "deck" ? texts.theDeck
-    : texts.thePile({ name: escapeControl(stack.slice(5)) });
+    : texts.thePile({ name: safeText(stack.slice(5)) });
 }
 
 /** The sentence for moment `index` of a round, with the fault if the round ends with one. */
@@ -48,7 +48,7 @@ function eventSentence(round, moment, previous, viewer) {
   return fill(texts.moments[keyOf(type, event, previous)], {
     ...event,
     player,
-    reason: escapeControl(event.reason ?? ""),
+    reason: safeText(event.reason ?? ""),
     count: event.deck?.length,
     n: shuffle?.n,
     number: event.k + 1,
@@ -75,11 +75,11 @@ function noteSentence({ seat, kind, text }, player, moment) {
   const { NoteAdded, TookBack, TookBackRange } = texts.moments;
   if (kind === "seat_move" || kind === "seat_offer") {
     const [from, to] = text.split("-");
-    const named = { player: playerAt(moment, Number(from)), to: escapeControl(to ?? "") };
+    const named = { player: playerAt(moment, Number(from)), to: safeText(to ?? "") };
     return texts.moments[kind === "seat_move" ? "SeatMoves" : "SeatOffered"](named);
   }
   if (kind !== "take_back") {
-    return NoteAdded({ who, kind: escapeControl(kind), text: escapeControl(text) });
+    return NoteAdded({ who, kind: safeText(kind), text: safeText(text) });
   }
   const [first, last] = text.split("-");
   return last === undefined ? TookBack({ who, text }) : TookBackRange({ who, first, last });

@@ -1,6 +1,6 @@
 /** The verifier's report on the page: a badge, the result of each check, and the counts. */
 
-import { byId, element, escapeControl, setText } from "../dom.js";
+import { byId, element, safeText, setText } from "../dom.js";
 import { fill, language, list, shared, audit as texts } from "../texts.js";
 import { results } from "../verify.js";
 
@@ -72,7 +72,7 @@ function countsOf({ fault, remarks, cosigners }) {
     counts.reused(remarks),
     counts.notTop({ draws }),
     counts.cosigned(remarks),
-    ...cosigners.map((one) => counts.cosigner({ ...one, name: escapeControl(one.name) })),
+    ...cosigners.map((one) => counts.cosigner({ ...one, name: safeText(one.name) })),
     remarks.pinned ? counts.pinned : counts.unpinned,
   ];
 }

@@ -4,7 +4,7 @@
  * announce the log's line.
  */
 
-import { element, escapeControl, setText } from "../dom.js";
+import { element, safeText, setText } from "../dom.js";
 import { seatOf } from "../verify.js";
 import { phraseOf } from "./selectors.js";
 
@@ -56,7 +56,7 @@ function textOf({ type, public: event }) {
   if (type !== "NoteAdded") return null;
   const { kind, text } = event;
   if (kind === "phrase") return phraseOf(text);
-  return kind === "reaction" ? escapeControl(text) : null;
+  return kind === "reaction" ? safeText(text) : null;
 }
 
 /** The seat whose player caused an event, as far as the event says; null otherwise. */

@@ -2,7 +2,7 @@
 
 import { useFourColours, usesFourColours } from "../cards.js";
 import {
-  brandLogo, brandTitle, element, escapeControl, setAttribute, setText,
+  brandLogo, brandTitle, element, safeText, setAttribute, setText,
 } from "../dom.js";
 import { languageSwitch } from "../language.js";
 import { language, table as texts } from "../texts.js";
@@ -45,7 +45,7 @@ export class Header {
 
   draw() {
     const { table } = this.#page;
-    const name = escapeControl(table.state.name ?? texts.nameless);
+    const name = safeText(table.state.name ?? texts.nameless);
     setText(this.#name, name);
     setAttribute(this.#say, "hidden", !isVisible(actionNamed("say"), table));
     document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });

@@ -1,6 +1,6 @@
 /** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
 
-import { element, escapeControl, field, setText } from "../dom.js";
+import { element, safeText, field, setText } from "../dom.js";
 import { PLAYER, remember, stored, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { freeSeats, hostCollects } from "./selectors.js";
@@ -56,7 +56,7 @@ export function takeLink(id) {
  */
 function greetingIn(members) {
   const given = new URLSearchParams(members);
-  const text = (name) => escapeControl(given.get(name) ?? "").slice(0, MAX_NAME);
+  const text = (name) => safeText(given.get(name) ?? "").slice(0, MAX_NAME);
   return { by: text("by"), name: text("name"), place: Number(given.get("place")) || null };
 }
 
@@ -110,7 +110,7 @@ export class JoinForm {
     const { table, greeting } = this.#page;
     if (greeting.by === "") return texts.watching;
     return texts.links.greeting({
-      by: greeting.by, table: escapeControl(table?.state.name ?? texts.nameless),
+      by: greeting.by, table: safeText(table?.state.name ?? texts.nameless),
     });
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { markerIn } from "../client/markers.js";
-import { escapeControl } from "../dom.js";
+import { safeText } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { titleInGame } from "./game.js";
@@ -80,7 +80,7 @@ export class LogLines {
   }
 
   #name(seat) {
-    return escapeControl(this.#names.get(seat) ?? texts.seat({ seat }));
+    return safeText(this.#names.get(seat) ?? texts.seat({ seat }));
   }
 
   /** The name of a stack in a sentence: "the deck", "Bob’s hand", "the discard pile". */
@@ -90,7 +90,7 @@ export class LogLines {
     const title = seat === null ? titleInGame(pileName(name)) : null;
     if (title !== null) return texts.namedPile({ title });
     if (name === "pile:table") return texts.theTable;
-    if (seat === null) return texts.thePile({ name: escapeControl(pileName(name)) });
+    if (seat === null) return texts.thePile({ name: safeText(pileName(name)) });
     return seat === this.#ownSeat() ? texts.ownHand : texts.handOf({ name: this.#name(seat) });
   }
 
@@ -134,7 +134,7 @@ export class LogLines {
   #noteText({ seat, kind, text }, author) {
     const by = seat === 0 ? lines.theHost : author;
     const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
-    if (marked === null) return lines.note({ name: by, text: escapeControl(text) });
+    if (marked === null) return lines.note({ name: by, text: safeText(text) });
     const own = marked.of !== null && marked.of === this.#ownSeat();
     const name = marked.of === null ? by : this.#name(marked.of);
     return markerSentence({ kind, text, value: marked.value }, { own, name });

@@ -3,7 +3,7 @@
  * name is written as `~` and the base64url of its UTF-8, and shown as what it says.
  */
 
-import { escapeControl } from "../dom.js";
+import { safeText } from "../dom.js";
 
 const PLAIN = /^[!-~]{1,32}$/;
 const WRITTEN = /^~([A-Za-z0-9_-]{1,31})$/;
@@ -38,7 +38,7 @@ export function writtenTitle(name) {
     const binary = atob(found[1].replace(/-/g, "+").replace(/_/g, "/"));
     const bytes = Uint8Array.from(binary, (one) => one.charCodeAt(0));
     const title = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return PLAIN.test(title) ? null : escapeControl(title);
+    return PLAIN.test(title) ? null : safeText(title);
   } catch {
     return null;
   }

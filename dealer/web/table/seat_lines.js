@@ -1,6 +1,6 @@
 /** The sentences of the game log about seats and their players. */
 
-import { escapeControl } from "../dom.js";
+import { safeText } from "../dom.js";
 import { number, table as texts } from "../texts.js";
 import { phraseOf } from "./selectors.js";
 
@@ -43,16 +43,16 @@ export function markerSentence({ kind, text, value }, { own, name }) {
     turn: () => (own ? lines.yourTurn : lines.turn({ name })),
     dealer_button: () => (own ? lines.yourButton : lines.button({ name })),
     score: () => (own ? lines.yourScore : lines.score)({ name, score: number(value) }),
-    counter: () => lines.counter({ name: escapeControl(value[0]), value: number(value[1]) }),
+    counter: () => lines.counter({ name: safeText(value[0]), value: number(value[1]) }),
     phrase: () => lines.note({ name, text: phraseOf(text) }),
-    reaction: () => lines.note({ name, text: escapeControl(text) }),
+    reaction: () => lines.note({ name, text: safeText(text) }),
   }[kind]();
 }
 
 /** Why a player was removed: in the host’s own words; those of the server are translated. */
 function reasonOf({ by, reason }) {
   const away = by === "service" ? AWAY.exec(reason) : null;
-  return away === null ? escapeControl(reason) : lines.awayFor({ count: Number(away[1]) });
+  return away === null ? safeText(reason) : lines.awayFor({ count: Number(away[1]) });
 }
 
 /** `name` is null for the reader, `reason` may be empty. */

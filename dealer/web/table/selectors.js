@@ -3,7 +3,7 @@
  * rules allow. They change nothing.
  */
 
-import { escapeControl } from "../dom.js";
+import { safeText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import { pilesOfGame } from "./game.js";
@@ -146,7 +146,7 @@ export function pileName(stack) {
  */
 export function nameAt(table, seat) {
   const name = table.seats.get(seat) ?? formerPlayers(table).get(seat);
-  return escapeControl(name ?? texts.seat({ seat }));
+  return safeText(name ?? texts.seat({ seat }));
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The middle of the table: the deck, the piles, counters, and, between rounds, the next one. */
 
-import { element, escapeControl, reconcile, setAttribute, setText } from "../dom.js";
+import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
 import { language, number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
 import { gameHelp } from "./game.js";
@@ -78,7 +78,7 @@ export class Stacks {
       key: ([name]) => name,
       create: () => element("li", {}, element("bdi", {}), " ", element("b", {})),
       update: (item, [name, value]) => {
-        setText(item.firstElementChild, escapeControl(name));
+        setText(item.firstElementChild, safeText(name));
         setText(item.lastElementChild, number(value));
       },
     });

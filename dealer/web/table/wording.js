@@ -2,7 +2,7 @@
 
 import { cardName } from "../cards.js";
 import { timeOf } from "../clock.js";
-import { escapeControl } from "../dom.js";
+import { safeText } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { titleInGame } from "./game.js";
 import { passedTo, wonBy } from "./selectors.js";
@@ -14,7 +14,7 @@ export function pileTitle(name) {
   const [passed, won] = [passedTo(`pile:${name}`), wonBy(`pile:${name}`)];
   if (passed !== null) return texts.passPile({ seat: passed });
   if (won !== null) return texts.wonPile({ seat: won });
-  return Object.hasOwn(texts.piles, name) ? texts.piles[name] : escapeControl(name);
+  return Object.hasOwn(texts.piles, name) ? texts.piles[name] : safeText(name);
 }
 
 /** The label of a pile for screen readers; `seen` are the names of its face-up cards. */
