@@ -102,6 +102,8 @@ export function results(report: Report): {
 }[];
 /** The report as lines for readers: one for each check, then the counts. */
 export function reportLines(report: Report): string[];
+/** A text that players chose, as it is shown: what could hide, move or cover other text is replaced. */
+export function safeText(text: string): string;
 /** The report as lines for programs, which keep their form. */
 export function verdicts(report: Report): string[];
 

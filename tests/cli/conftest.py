@@ -120,7 +120,7 @@ async def _make(folder: Path) -> Played:
         async with open_gateway(service, port=0) as gateway:
             address = f"ws://127.0.0.1:{gateway.port}/ws"
             closed = await play(address, lambda _: None, on_end=on_end)
-        live_table, _ = await service.open_table({"name": "Still \x9b31mplaying"})
+        live_table, _ = await service.open_table({"name": "Still \u202eplaying"})
         for name in ("Eve", "Fay"):
             await service.execute(live_table, TakeSeat(name))
         for command in (
