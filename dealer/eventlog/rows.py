@@ -18,16 +18,22 @@ from dealer.proof import codec
 class EventRecord(msgspec.Struct):
     """One event of a table: the same object is written, published and projected.
 
-    The first nine members are the columns of its row. `version` counts from 1 within its table,
-    `at` is in milliseconds, `public` the canonical JSON verbatim, `commitment` 32 bytes or None
-    without a hidden part, `hidden` encrypted. `command` and its `digest` are set on the first
-    event of an append.
+    The first nine members are the columns of its row, as they are read. `version` counts from 1
+    within its table, `at` is in milliseconds, `public` the canonical JSON verbatim, `commitment` 32
+    bytes or None without a hidden part, `hidden` encrypted. `command` and its `digest` are set on
+    the first event of an append. `leaf` is its leaf's text, `private` the JSON that only `seat` may
+    see, and `event` itself is known where it was decided.
 
-    `leaf` is its leaf's text, `private` the JSON that only `seat` may see, and `event` itself is
-    known where it was decided or read with its secret.
+    A record of this process is made by `service.encoding.encode`, stored by the writer in the
+    columns of `stored_form`, and published by `CommandProcessor.committed`. This then blanks the
+    columns that only the writer needed: `public` is "", and `commitment`, `hidden`, `command` and
+    `digest` are None. So it is in the ring, the feed and the projector. A record from the log has
+    its columns as long as it lives; its readers add `leaf`, and `seat` and `private` where they
+    know the secret.
     """
 
-    # A struct, because one is made for every event: its constructor is no call of Python.
+    # A struct, because one is made for every event: its constructor is no call of Python. For the
+    # same reason it is blanked without a method.
     version: int
     type: str
     schema: int
@@ -42,8 +48,8 @@ class EventRecord(msgspec.Struct):
     private: str = ""
     event: Event | None = None
 
-    def row(self) -> tuple[Any, ...]:
-        """Its columns, in the order of `ROW_COLUMNS`."""
+    def columns_as_read(self) -> tuple[Any, ...]:
+        """The columns of its row, before `stored_form`, in the order of `ROW_COLUMNS`."""
         return astuple(self)[: len(ROW_COLUMNS)]
 
     def members(self) -> dict[str, Any]:

@@ -6,9 +6,9 @@ time and is loaded from the log again.
 
 from dealer.eventlog import EventRecord
 from dealer.eventlog.presence import Attendance
+from dealer.service.execution import CommandResult, IdempotencyKey
 from dealer.service.live_table import LiveTable
 from dealer.service.presence import SharedPresence
-from dealer.service.requests import CommandResult, IdempotencyKey
 from dealer.service.service import Service
 from dealer.service.snapshots import CommitNotice, Snapshot
 

@@ -25,18 +25,18 @@ from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
 from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
-from dealer.service.executor import CommandExecutor
-from dealer.service.live_table import LiveTable, TableState
-from dealer.service.loading import Loader
-from dealer.service.rejections import RejectionConfirmer
-from dealer.service.reload import Reloader
-from dealer.service.requests import (
+from dealer.service.execution import (
     ATTEMPTS,
     CommandExecution,
     CommandResult,
     StoredCommand,
     unavailable,
 )
+from dealer.service.executor import CommandExecutor
+from dealer.service.live_table import LiveTable, TableState
+from dealer.service.loading import Loader
+from dealer.service.rejections import RejectionConfirmer
+from dealer.service.reload import Reloader
 from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import EVENTS, LONG, TableCache
@@ -107,7 +107,7 @@ class CommandProcessor:
                 self._duplicates.answer(live_table, execution, stored)
                 return
         try:
-            changed = self._executor.decide(live_table, execution, self)
+            changed = self._executor.apply(live_table, execution, self)
         except Refused as refusal:
             self._rejections.reject(live_table, execution, refusal)
             return
@@ -186,7 +186,7 @@ class CommandProcessor:
             if live_table.commit_waiters:
                 live_table.notify_commit_waiters()
             for record in records:
-                # Only the writer needed them: subscribers, feed and projector may keep the record.
+                # Only the writer needed these, see `EventRecord`; others may keep the record.
                 record.public, record.commitment, record.hidden = "", None, None
                 record.command = record.digest = None
             grown = newest.version - live_table.weighed_at

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from dealer.game.commands import CheckDeadlines
 from dealer.game.decide.shuffles import deadline
 from dealer.game.state import Round
+from dealer.service.execution import CommandExecution, CommandResult, Outcome
 from dealer.service.executor import CommandExecutor
 from dealer.service.live_table import LiveTable
-from dealer.service.requests import CommandExecution, CommandResult, Outcome
 
 RETRY_SECONDS = 0.5
 """Seconds until a deadline is submitted again that the table could not take."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from secrets import choice
 from string import ascii_lowercase, digits
 
-from dealer.service.requests import ANONYMOUS_SCOPE, IdempotencyKey
+from dealer.service.execution import ANONYMOUS_SCOPE, IdempotencyKey
 
 LENGTH = 12
 """Characters of a deck's id, as in the original: 62 bits."""

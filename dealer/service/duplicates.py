@@ -5,15 +5,15 @@ from __future__ import annotations
 from dealer.errors import CommandReused, DealerError
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.event_reader import EventReader
-from dealer.service.live_table import LiveTable
-from dealer.service.reload import Reloader
-from dealer.service.requests import (
+from dealer.service.execution import (
     CommandExecution,
     CommandResult,
     Outcome,
     StoredCommand,
     unavailable,
 )
+from dealer.service.live_table import LiveTable
+from dealer.service.reload import Reloader
 
 
 class DuplicateCommands:

@@ -11,8 +11,8 @@ from dealer.game.state import SeatHolder
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered
 from dealer.service.encoding import private_part
+from dealer.service.execution import CommandResult, StoredCommand
 from dealer.service.live_table import LiveTable
-from dealer.service.requests import CommandResult, StoredCommand
 from dealer.service.round_secret import RoundSecret
 from dealer.service.round_secret_cache import RoundSecretCache
 

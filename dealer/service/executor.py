@@ -1,7 +1,7 @@
 """Command executor: turns a command into events and the events into an append for the log.
 
-Decide, finish a shuffle whose entropy is complete, encode, evolve. It owns the tables' clock, the
-random bytes of rounds, the origins of new tables, and the signers.
+Decide, encode, evolve; and the same for the end of a shuffle whose entropy is complete. It owns the
+tables' clock, the random bytes of rounds, the origins of new tables, and the signers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
 from dealer.service.clock import Clock, utc_ms
 from dealer.service.encoding import encode
+from dealer.service.execution import CommandExecution, PendingDraw, Settler
 from dealer.service.insecure_decks import InsecureDecks
 from dealer.service.live_table import LiveTable
 from dealer.service.maintenance import MaintenanceMode
-from dealer.service.requests import CommandExecution, PendingDraw, Settler
 from dealer.service.round_secret import RoundSecret
 from dealer.service.table_cache import TableCache
 
@@ -65,11 +65,12 @@ class CommandExecutor:
         """The origin of a new table in its checkpoints."""
         return f"{self._house}/t/{table.hex()}"
 
-    def decide(self, live_table: LiveTable, execution: CommandExecution, settler: Settler) -> bool:
-        """Decide a command, evolve the table by its events and encode them into `execution`.
+    def apply(self, live_table: LiveTable, execution: CommandExecution, settler: Settler) -> bool:
+        """Decide a command, encode its events into `execution`, and evolve the table by them.
 
-        False if it has no events. `settler` continues it when they are written. Raises Refused, and
-        then nothing has changed.
+        The table in memory is then ahead of the log by these events, and `execution` is the append
+        to be submitted; `settler` continues it when it is written or lost. False if the command has
+        no events. Raises Refused, and then nothing has changed.
         """
         table, command = live_table.table, execution.command
         if execution.expect is not None and table.version > execution.expect:

@@ -67,14 +67,14 @@ from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
 from dealer.proof.tree import Tree
 from dealer.service.event_ring import EventRing
-from dealer.service.recent_commands import RecentCommands
-from dealer.service.requests import (
+from dealer.service.execution import (
     CommandExecution,
     Outcome,
     PendingDraw,
     resolve_bool,
     unavailable,
 )
+from dealer.service.recent_commands import RecentCommands
 from dealer.service.round_secret import RoundSecret
 from dealer.service.savepoint import SAVEPOINT_EVERY, Savepoint, SavepointStoring
 

@@ -15,8 +15,7 @@ from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.event_reader import EventReader
-from dealer.service.live_table import LiveTable
-from dealer.service.requests import (
+from dealer.service.execution import (
     CommandExecution,
     CommandResult,
     OnResult,
@@ -24,6 +23,7 @@ from dealer.service.requests import (
     PendingDraw,
     resolve,
 )
+from dealer.service.live_table import LiveTable
 
 
 class RandomDraws:

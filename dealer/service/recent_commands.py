@@ -16,7 +16,7 @@ from __future__ import annotations
 from struct import Struct
 
 from dealer.eventlog.stored_form import DIGEST
-from dealer.service.requests import CommandExecution, StoredCommand
+from dealer.service.execution import CommandExecution, StoredCommand
 
 BUCKETS = 16
 BUCKET = 9

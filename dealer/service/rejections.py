@@ -14,9 +14,9 @@ from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
+from dealer.service.execution import ATTEMPTS, CommandExecution, Outcome, unavailable
 from dealer.service.live_table import LiveTable, PendingRejection
 from dealer.service.reload import Reloader
-from dealer.service.requests import ATTEMPTS, CommandExecution, Outcome, unavailable
 
 
 class RejectionConfirmer:

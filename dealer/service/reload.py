@@ -12,9 +12,9 @@ from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
+from dealer.service.execution import CommandExecution, may_pass, unavailable
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
-from dealer.service.requests import CommandExecution, may_pass, unavailable
 from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.table_cache import TableCache
 

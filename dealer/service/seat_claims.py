@@ -30,8 +30,8 @@ from dealer.game.commands import TakeSeat
 from dealer.game.events import SeatTaken
 from dealer.game.state import SeatHolder
 from dealer.proof.pack import be64, lp
+from dealer.service.execution import CommandResult, IdempotencyKey
 from dealer.service.live_table import LiveTable
-from dealer.service.requests import CommandResult, IdempotencyKey
 from dealer.service.tickets import Ticket, ticket_digest, user_digest
 
 ATTEMPTS = 8

@@ -31,6 +31,13 @@ from dealer.service.command_processor import CommandProcessor
 from dealer.service.commit_stats import CommitStats
 from dealer.service.consistency import ConsistencyProofs
 from dealer.service.event_reader import EventReader
+from dealer.service.execution import (
+    CommandExecution,
+    CommandResult,
+    IdempotencyKey,
+    OnResult,
+    resolve,
+)
 from dealer.service.executor import CommandExecutor
 from dealer.service.head_poller import HeadPoller
 from dealer.service.insecure_decks import InsecureDecks
@@ -42,13 +49,6 @@ from dealer.service.opener import Openers
 from dealer.service.past_states import PastStates
 from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
-from dealer.service.requests import (
-    CommandExecution,
-    CommandResult,
-    IdempotencyKey,
-    OnResult,
-    resolve,
-)
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.seat_claims import SeatClaims
 from dealer.service.service_journal import ServiceJournal

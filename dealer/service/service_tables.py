@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dealer.eventlog import Log
 from dealer.eventlog.service_tables import claim, owner_of, table_of_ref
-from dealer.service.requests import IdempotencyKey
+from dealer.service.execution import IdempotencyKey
 from dealer.service.service_keys import ServiceKey
 
 CACHED = 16_384

@@ -13,7 +13,7 @@ from dealer.eventlog.encryption import HouseKeys
 from dealer.game.rules import Rules, check_names
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp
-from dealer.service.requests import ANONYMOUS_SCOPE, IdempotencyKey
+from dealer.service.execution import ANONYMOUS_SCOPE, IdempotencyKey
 
 MIN_SECRET_CMD_LENGTH = 22
 """Length from which a command id that opens a table counts as unguessable, and is stored."""

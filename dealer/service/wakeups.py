@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from heapq import heapify, heappop, heappush
 
 from dealer.errors import DealerError
+from dealer.service.execution import may_pass
 from dealer.service.live_table import LiveTable
-from dealer.service.requests import may_pass
 
 BOUND = 100_000
 """Tables that may sleep at the same time; further ones stay in memory."""

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from dealer.eventlog import Append, EventRecord, Log
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, OpenRound, StartShuffle, TakeSeat
-from dealer.service.requests import IdempotencyKey
+from dealer.service.execution import IdempotencyKey
 from dealer.service.startup import open_service
 from tests.harness.postgres import own_server, query
 

@@ -42,7 +42,7 @@ STAGES: list[tuple[str, Any, str]] = [
     ("rates of connection and address", Session, "admit"),
     ("dispatch: membership, command, key", Dispatcher, "receive"),
     ("processor: known command, append", CommandProcessor, "submit"),
-    ("executor: encode, proof, row", CommandExecutor, "decide"),
+    ("executor: encode, proof, row", CommandExecutor, "apply"),
     ("decide: command to event", executor, "decide"),
     ("evolve: event to state", executor, "evolve"),
     ("queue for the writer", Writer, "submit"),

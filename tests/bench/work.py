@@ -17,7 +17,7 @@ from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.decoding import event_of
-from dealer.service.requests import CommandExecution
+from dealer.service.execution import CommandExecution
 from dealer.service.startup import open_service
 
 HOST = Actor(host=True)

@@ -57,7 +57,7 @@ from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.admin import AdminService
 from dealer.service.archiver import Archiver
-from dealer.service.requests import IdempotencyKey
+from dealer.service.execution import IdempotencyKey
 from dealer.service.service_tables import Owner
 from dealer.service.startup import open_service
 from dealer.service.webhooks import WebhookAdmin

@@ -55,7 +55,7 @@ SLICE = "dealer.projector.runner:Projector.slice"
 
 PLAYING = {
     "a table has been loaded": Point("dealer.service.loading:Loader.load", "end"),
-    "a command is decided": Point("dealer.service.executor:CommandExecutor.decide", "begin", 5),
+    "a command is decided": Point("dealer.service.executor:CommandExecutor.apply", "begin", 5),
     "before append": Point("dealer.eventlog.writer:Writer.submit", "begin", 5),
     "after the append is queued": Point("dealer.eventlog.writer:Writer.submit", "end", 5),
     "before BEGIN": Point(APPEND, "begin", 5),

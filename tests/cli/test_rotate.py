@@ -20,9 +20,9 @@ from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, OpenRound,
 from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, LiveTable, Service
 from dealer.service.admin import read_audit_entries
+from dealer.service.execution import ANONYMOUS_SCOPE
 from dealer.service.key_rotation import retire_keys
 from dealer.service.maintenance import POLL_SECONDS
-from dealer.service.requests import ANONYMOUS_SCOPE
 from dealer.service.startup import open_service
 
 from .conftest import Ask, Played

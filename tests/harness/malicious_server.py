@@ -26,7 +26,7 @@ from dealer.gateway.server import serve
 from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import Report, verify
 from dealer.service import CommandResult, CommitNotice, LiveTable, Service
-from dealer.service.requests import OnResult
+from dealer.service.execution import OnResult
 from dealer.service.startup import open_service
 from tests.harness.limits import NO_RATES
 from tests.harness.server_process import PATIENT

@@ -104,7 +104,7 @@ def add_raw(connection: AnyConnection, stream: int, row: EventRecord) -> None:
     connection.exec_driver_sql(
         "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
         " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (stream_of(connection, stream), *row.row()),
+        (stream_of(connection, stream), *row.columns_as_read()),
     )
     connection.exec_driver_sql(
         "UPDATE stream SET version = ? WHERE id = ?", (row.version, stream_of(connection, stream))

@@ -182,7 +182,7 @@ class Game:
             execute(
                 "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden,"
                 " command, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (number, *row.row()),
+                (number, *row.columns_as_read()),
             )
         execute("UPDATE stream SET version = ? WHERE id = ?", (last, number))
         execute("COMMIT")

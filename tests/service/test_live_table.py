@@ -12,8 +12,8 @@ import pytest
 import dealer
 from dealer.errors import TableArchived, Unavailable
 from dealer.game.commands import Actor, CloseRound
+from dealer.service.execution import CommandExecution, Outcome
 from dealer.service.live_table import TRANSITIONS, LiveTable, TableState
-from dealer.service.requests import CommandExecution, Outcome
 
 TABLE = bytes(16)
 METHODS: dict[str, Callable[[LiveTable], object]] = {

@@ -14,7 +14,7 @@ from dealer.game.commands import Actor, AddNote, CloseTable, LeaveSeat, MoveSeat
 from dealer.game.state import SeatHolder
 from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
-from dealer.service.requests import IdempotencyKey
+from dealer.service.execution import IdempotencyKey
 from dealer.service.seat_claims import ATTEMPTS, SeatClaim
 from dealer.service.service_keys import ServiceKey
 from tests.service.conftest import OpenNodes, OpenService

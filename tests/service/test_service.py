@@ -43,7 +43,7 @@ from dealer.game.view import snapshot as view_of
 from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
 from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
-from dealer.service.requests import ANONYMOUS_SCOPE
+from dealer.service.execution import ANONYMOUS_SCOPE
 from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of, shuffled_table
 
 

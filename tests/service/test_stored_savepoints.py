@@ -25,7 +25,7 @@ from dealer.game.commands import (
 from dealer.proof.tree import leaf_hash
 from dealer.service import Service, loading, stored_savepoints
 from dealer.service.decoding import leaf_of
-from dealer.service.requests import IdempotencyKey
+from dealer.service.execution import IdempotencyKey
 from tests.service.bare_service import bare_service
 from tests.service.conftest import OpenService
 from tests.service.savepoints import (

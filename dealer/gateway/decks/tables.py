@@ -37,7 +37,7 @@ from dealer.gateway.rate_limit.costs import (
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service import CommandResult, LiveTable
 from dealer.service.decks import RULE, deck_key, new_deck_id
-from dealer.service.requests import resolve
+from dealer.service.execution import resolve
 
 T = TypeVar("T")
 

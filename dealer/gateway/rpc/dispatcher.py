@@ -37,7 +37,7 @@ from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.gateway.rpc.session import PING_FRAME, Session
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommandResult, IdempotencyKey
-from dealer.service.requests import OnResult, Outcome
+from dealer.service.execution import OnResult, Outcome
 
 _reader = wire.Reader({name: method.params for name, method in METHODS.items()})
 

@@ -27,7 +27,7 @@ from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
 from dealer.service import CommandResult, LiveTable
-from dealer.service.requests import ANONYMOUS_SCOPE
+from dealer.service.execution import ANONYMOUS_SCOPE
 from dealer.service.service_keys import ServiceKey
 from dealer.service.service_tables import Owner, opening_key
 from dealer.version import __version__

@@ -26,8 +26,8 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
+from dealer.service.execution import ANONYMOUS_SCOPE, IdempotencyKey
 from dealer.service.live_table import LiveTable
-from dealer.service.requests import ANONYMOUS_SCOPE, IdempotencyKey
 from dealer.service.seat_claims import SeatClaim, SeatClaims
 from dealer.service.service_tables import scope_of
 from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH

@@ -11,7 +11,7 @@ from dealer.feed.positions import Place
 from dealer.projector import runner
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
-from dealer.service.requests import CommandExecution, CommandResult
+from dealer.service.execution import CommandExecution, CommandResult
 from tests.simulation.faults import Replacement, fault, fault_of
 
 

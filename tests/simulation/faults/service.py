@@ -13,11 +13,11 @@ from dealer.service.command_processor import CommandProcessor
 from dealer.service.deadlines import Deadlines
 from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_ring import EventRing
+from dealer.service.execution import CommandResult
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
 from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
-from dealer.service.requests import CommandResult
 from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault, fault_of
 
@@ -75,7 +75,7 @@ def deadline_in_wall_time(_: Any, self: Deadlines, live_table: LiveTable, which:
         self.arm(live_table)
         return
     from dealer.game.commands import CheckDeadlines
-    from dealer.service.requests import CommandExecution
+    from dealer.service.execution import CommandExecution
 
     self._submit(live_table, CommandExecution(command=CheckDeadlines(which[-1])))
 

@@ -122,6 +122,7 @@ class CommandExecution(Append, eq=False, kw_only=True):
         self.pending_draw = None
 
     def settle(self, result: Result | DealerError) -> None:
+        """Called by the log's writer, see `Settler`."""
         if type(result) is Appended:
             self.settler.committed(self)
         else:
@@ -153,11 +154,17 @@ class CommandExecution(Append, eq=False, kw_only=True):
 
 
 class Settler(Protocol):
-    """Continues a command when its append is durable, or was not written."""
+    """Continues a command when its append is durable, or was not written.
 
-    def committed(self, execution: CommandExecution) -> None: ...
+    It is the `CommandProcessor`, whose module imports this one. The log's writer calls
+    `CommandExecution.settle` on the loop, once for each append, in the order of commits.
+    """
 
-    def lost(self, execution: CommandExecution, result: Result | DealerError) -> None: ...
+    def committed(self, execution: CommandExecution) -> None:
+        """Publish its events and answer: they are durable."""
+
+    def lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
+        """Reload the table, and decide again or answer: nothing was written, as `result` says."""
 
 
 @dataclass(slots=True, eq=False)
