@@ -71,7 +71,7 @@ class ProjectionScheduler:
         return monotonic() - min(since) if since else 0.0
 
     def on_commit(self, appends: int) -> None:
-        """Count appends that were committed since the last call."""
+        """Count appends with events that were committed since the last call."""
         self._gathered += appends
         if self._waiting_since is None:
             self._waiting_since = monotonic()

@@ -141,15 +141,17 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
 
     def on_commit(batch: list[tuple[Append, Result]]) -> None:
         """After the subscribers and the callers: all that may be a little later."""
+        service.stats.batch(batch)
         written = [append for append, result in batch if type(result) is Appended and append.rows]
+        if not written:
+            return
         if not scheduler.recent.put(written):
             scheduler.projector.search()
-        scheduler.on_commit(len(batch))
+        scheduler.on_commit(len(written))
         service.feed.scheduler.on_commit(written)
         if hints is not None:
             tables = {append.table for append in written}
             hints.notify(table for table in tables if not service.presence.alone(table))
-        service.stats.batch(batch)
 
     log.on_commit(on_commit)
     scheduler.start()
