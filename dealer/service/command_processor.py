@@ -142,6 +142,14 @@ class CommandProcessor:
         execution.answer(Unavailable(INTERNAL))
         self.reloader.start_if_due(live_table)
 
+    def answer_failed(self, execution: CommandExecution, error: Exception) -> None:
+        """Answer a command that could not be submitted, unless it is answered already."""
+        if not isinstance(error, DealerError):
+            self._report("submitting a command failed", error)
+            error = Unavailable(INTERNAL)
+        execution.origin = None  # if it was queued, its frames are not held back for the answer
+        execution.answer(error)
+
     def _report(self, message: str, error: Exception) -> None:
         asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 

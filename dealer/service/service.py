@@ -310,14 +310,18 @@ class Service:
     ) -> None:
         """Decide a command now; `done` is called once its events are on disk, or with the error.
 
-        A command whose table is past version `expect` is refused. So is one whose `key` was used
-        with other content. `origin` is the transport of its answer, see `CommitNotice`.
+        It is called exactly once, also with what goes wrong here: nothing is raised. A command
+        whose table is past version `expect` is refused. So is one whose `key` was used with other
+        content. `origin` is the transport of its answer, see `CommitNotice`.
         """
         execution = CommandExecution(command=command, done=done, expect=expect, origin=origin)
-        if key is not None:
-            public, keys = live_table.table.key, self._key  # mostly: older tables have older keys
-            execution.identify(key, keys if keys.public_key == public else keys.of(public))
-        self._processor.submit(live_table, execution)
+        try:
+            if key is not None:
+                public, keys = live_table.table.key, self._key  # mostly: older tables' are older
+                execution.identify(key, keys if keys.public_key == public else keys.of(public))
+            self._processor.submit(live_table, execution)
+        except Exception as error:
+            self._processor.answer_failed(execution, error)
 
     async def execute(
         self,

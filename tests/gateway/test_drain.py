@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from dealer.errors import ConfigurationError
+from dealer.eventlog.encryption import HouseKeys
 from dealer.gateway import Gateway, serve
 from dealer.gateway.ws import drain
+from dealer.service import Service
 from tests.gateway.conftest import TEST_LIMITS
-from tests.gateway.rpc_client import eventually, refused_status
+from tests.gateway.rpc_client import eventually, reason_of, refused_status
 from tests.gateway.tables import commit_entropy, seat_and_shuffle, seat_players
 
 
@@ -145,6 +147,21 @@ async def test_a_command_that_cannot_be_finished_does_not_delay_the_drain(
     assert await table.players[0].wait_closed() == 1012
     with pytest.raises(asyncio.CancelledError):
         await drawing
+
+
+async def test_a_command_that_fails_at_once_does_not_delay_the_drain(service, connect) -> None:
+    """The house key of its table, which another node has opened, is not on this node yet."""
+    live_table, _ = await service.open_table({})
+    other_node = Service(service.log, HouseKeys(bytes(32)))
+    async with serve(other_node, port=0, limits=TEST_LIMITS) as gateway:
+        client = await connect(gateway)
+        for cmd in ("one", "two"):
+            note = {"table": live_table.table_id, "kind": "x", "text": "y", "cmd": cmd}
+            assert await reason_of(client.call("table.note", **note)) == "unavailable"
+        assert gateway.context.in_flight == 0
+        await gateway.drain()
+        assert await client.wait_closed() == 1012
+    await other_node.close()
 
 
 async def test_new_connections_are_refused(open_gateway, connect) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from dealer.errors import (
     UnknownTable,
     VersionConflict,
 )
-from dealer.eventlog import EventRecord
+from dealer.eventlog import Append, Conflict, EventRecord
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
@@ -42,8 +43,9 @@ from dealer.game.view import SPECTATOR
 from dealer.game.view import snapshot as view_of
 from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
-from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
+from dealer.service import CommandResult, CommitNotice, IdempotencyKey, LiveTable, Service
 from dealer.service.execution import ANONYMOUS_SCOPE
+from dealer.service.startup import open_service
 from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of, shuffled_table
 
 
@@ -231,6 +233,44 @@ async def test_an_internal_error_leaves_no_events_behind(
     assert live_table.table.version == version + 1
     assert (await service.entries(live_table, version))[0].version == version + 1
     assert root != live_table.tree.root()
+
+
+@pytest.mark.parametrize("name", ["full", "arm"])
+async def test_a_submit_that_fails_answers_once(
+    service: Service, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Before its append is queued, or after that: its events are then published all the same."""
+    live_table = await new_table(service, entropy="players")
+    outcomes: list[Any] = []
+    notices: list[CommitNotice] = []
+    service.on_notice(lambda _, notice: notices.append(notice))
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    owner = service.log if name == "full" else service._processor.deadlines
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail)
+        service.submit(live_table, StartShuffle(HOST), outcomes.append, origin=object())
+    await service.execute(live_table, LeaveSeat(Actor(seat=2)))
+    assert [type(outcome) for outcome in outcomes] == [Unavailable]
+    types = [entry.type for notice in notices for entry in notice.entries]
+    assert types == ["ShuffleStarted", "SeatLeft"][name == "full" :]
+    assert [notice.origin for notice in notices] == [None] * len(notices)
+
+
+async def test_only_what_was_written_is_to_be_projected(tmp_path: Path) -> None:
+    async with open_service(f"sqlite:///{tmp_path}/dealer.db") as service:
+        live_table, _ = await service.open_table({})
+        projection = service.projection
+        assert projection is not None
+        assert projection.lag_seconds
+        await projection.up_to_date()
+        taken = EventRecord(1, "TableOpened", 1, 0, "{}")
+        assert await service.log.append(Append(live_table.id, 0, [taken])) == Conflict(1)
+        await service.checkpoint(live_table)
+        assert not projection.lag_seconds
 
 
 class Player:
