@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from dealer.game.stacks import DECK, seat_of
-from dealer.projector.types import Number
+from dealer.projector.types import StreamId
 
 Cards = list[int | None]
 """A stack in the public state, bottom first; None for an unknown card."""
 
 
 class TableRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     table_id: str
     name: str | None
     origin: str
@@ -34,7 +34,7 @@ class TableRow(msgspec.Struct):
 
 
 class SeatRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     seat: int
     since: int
     since_at: int
@@ -45,7 +45,7 @@ class SeatRow(msgspec.Struct):
 
 
 class RoundRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     since: int
     since_at: int
@@ -58,7 +58,7 @@ class RoundRow(msgspec.Struct):
 
 
 class ShuffleRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     k: int
     stack: str
@@ -77,7 +77,7 @@ class ShuffleRow(msgspec.Struct):
 
 
 class SwapRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     k: int
     step: int
@@ -89,7 +89,7 @@ class SwapRow(msgspec.Struct):
 
 
 class MoveRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     version: int
     at: int
     round: int
@@ -104,7 +104,7 @@ class MoveRow(msgspec.Struct):
 
 
 class DeckRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     place: int
     slot: int | None
@@ -112,7 +112,7 @@ class DeckRow(msgspec.Struct):
 
 
 class HandRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     seat: int
     place: int
@@ -121,7 +121,7 @@ class HandRow(msgspec.Struct):
 
 
 class PileRow(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     pile: str
     place: int
@@ -135,20 +135,20 @@ Row = TableRow | SeatRow | RoundRow | ShuffleRow | SwapRow | MoveRow | DeckRow |
 class DeckLength(msgspec.Struct):
     """The rows of places from `length` on are deleted; so for the other stacks."""
 
-    stream: Number
+    stream: StreamId
     round: int
     length: int
 
 
 class HandLength(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     seat: int
     length: int
 
 
 class PileLength(msgspec.Struct):
-    stream: Number
+    stream: StreamId
     round: int
     pile: str
     length: int
@@ -163,13 +163,13 @@ class TableReached(msgspec.Struct):
     events: int
     rounds: int | None
     closed_at: int | None
-    stream: Number
+    stream: StreamId
 
 
 class SeatFreed(msgspec.Struct):
     until: int
     until_at: int
-    stream: Number
+    stream: StreamId
     seat: int
     before: int
 
@@ -178,14 +178,14 @@ class RoundEnded(msgspec.Struct):
     until: int
     until_at: int
     secret: str
-    stream: Number
+    stream: StreamId
     round: int
 
 
 class EntropyGathered(msgspec.Struct):
     gathered: int
     committed: int
-    stream: Number
+    stream: StreamId
     round: int
     k: int
 
@@ -196,7 +196,7 @@ class ShuffleEnded(msgspec.Struct):
     ended_at: int
     revealed: int
     first_slot: int | None
-    stream: Number
+    stream: StreamId
     round: int
     k: int
 
@@ -205,7 +205,7 @@ class FaceShown(msgspec.Struct):
     """Of the moves of a slot between two versions."""
 
     card: str
-    stream: Number
+    stream: StreamId
     after: int
     before: int
     slot: int
@@ -245,7 +245,7 @@ class Changes:
 
     def diff_stack(
         self,
-        key: tuple[Number, int, str],
+        key: tuple[StreamId, int, str],
         *,
         before: Sequence[int | None],
         after: Sequence[int | None],
@@ -286,7 +286,7 @@ class Changes:
             else:
                 rows.append(row(place, card, faces[card]))
 
-    def shorten(self, key: tuple[Number, int, str], length: int) -> None:
+    def shorten(self, key: tuple[StreamId, int, str], length: int) -> None:
         """Delete the rows of one stack, (stream, round, stack), above `length` places."""
         stream, round_, stack = key
         seat = seat_of(stack)

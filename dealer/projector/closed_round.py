@@ -145,7 +145,7 @@ class ClosedRound(Folding):
 
     def _fold_swaps(self, rows: Sequence[EventRecord], hidden: dict[int, bytes], start: int) -> int:
         """Fold the swaps from `start` on; the index of the event after them."""
-        round_, stream = self.round, self.stream.number
+        round_, stream = self.round, self.stream.id
         cards = round_.stacks[self.shuffle.stack]
         faces = [round_.face(card) for card in cards]
         if None in faces:
@@ -153,6 +153,8 @@ class ClosedRound(Folding):
         number, k = round_.number, self.shuffle.k
         swaps = self.changes.rows(SwapRow)
         index = start
+        # `swapped` and `evolve` in one loop, because most events are swaps. Left out is `table.at`,
+        # which no fold reads. `faces` change places with the cards: each is looked up once.
         while index < len(rows) and (rows[index].type, rows[index].schema) == _SWAP:
             row = rows[index]
             version = row.version
@@ -173,12 +175,14 @@ class ClosedRound(Folding):
 
     def _fold_draws(self, rows: Sequence[EventRecord], hidden: dict[int, bytes], start: int) -> int:
         """Fold the draws from `start` on; the index of the event after them."""
-        round_, stream = self.round, self.stream.number
+        round_, stream = self.round, self.stream.id
         self._require_seal()
         number, faces, shown = round_.number, round_.faces, round_.shown
         hands: dict[int, tuple[str, list[int]]] = {}
         moves = self.changes.rows(MoveRow)
         index = start
+        # `moved` and `evolve` in one loop. Left out is what only `decide` and views read:
+        # `table.at`, who knows the card (`known`), and what can be taken back (`round.moves`).
         while index < len(rows) and (rows[index].type, rows[index].schema) == _DRAW:
             row = rows[index]
             if isinstance(event := row.event, events.CardDrawn):
@@ -208,7 +212,7 @@ class ClosedRound(Folding):
         return index
 
     def _write_stacks(self) -> None:
-        round_, stream = self.round, self.stream.number
+        round_, stream = self.round, self.stream.id
         for stack, cards in round_.stacks.items():
             key = (stream, round_.number, stack)
             if self.opened <= self.after:  # then there are rows of the open round
@@ -223,14 +227,14 @@ class ClosedRound(Folding):
             raise ValueError("a swap needs both places")
         cards = round_.stacks[self.shuffle.stack]
         row = SwapRow(
-            self.stream.number, event.round, event.k, event.step, self.version, i, j,
+            self.stream.id, event.round, event.k, event.step, self.version, i, j,
             round_.face(cards[i]), round_.face(cards[j]),
         )  # fmt: skip
         self.changes.add(row)
 
     def round_closed(self, event: events.RoundClosed, at: int) -> None:
-        number = self.stream.number
-        self.changes.update(RoundEnded(self.version, at, event.secret.hex(), number, event.round))
+        stream = self.stream.id
+        self.changes.update(RoundEnded(self.version, at, event.secret.hex(), stream, event.round))
         self.changes.update(self.reached(self.version))
 
 

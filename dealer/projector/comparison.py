@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table
 
 from dealer.projector.schema import MODELS
-from dealer.projector.types import Number
+from dealer.projector.types import StreamId
 from dealer.projector.writer import on_postgres
 
 NAMED = 100
@@ -42,7 +42,7 @@ class Comparison:
         self.differences: list[Difference] = []
         self._prefix = prefix
 
-    def compare(self, connection: Connection, streams: Sequence[Number]) -> None:
+    def compare(self, connection: Connection, streams: Sequence[StreamId]) -> None:
         """Compare the rows of `streams`, which are in ascending order.
 
         Most rows are equal, and found equal by few statements, whatever the number of streams.
@@ -66,7 +66,7 @@ class Comparison:
         model: Table,
         these: str,
         those: str,
-        bounds: tuple[Number, Number],
+        bounds: tuple[StreamId, StreamId],
     ) -> Sequence[Any]:
         """Rows of `these` that `those` do not have."""
         if on_postgres(connection):
@@ -75,7 +75,7 @@ class Comparison:
         return connection.exec_driver_sql(_only(model, these, those), bounds).fetchall()
 
     def add_orphans(self, connection: Connection, last: int) -> None:
-        """Count the rows that belong to no table; `last` is the highest number on SQLite."""
+        """Count the rows that belong to no table; `last` is the highest `stream` on SQLite."""
         for model in MODELS:
             if on_postgres(connection):
                 found = connection.exec_driver_sql(_ORPHANS.format(model.name))
@@ -86,7 +86,7 @@ class Comparison:
             self._record(model.name, rows, {row[0] for row in rows}, in_old=True)
 
     def _record(
-        self, model: str, rows: Iterable[Any], streams: set[Number], *, in_old: bool
+        self, model: str, rows: Iterable[Any], streams: set[StreamId], *, in_old: bool
     ) -> None:
         for row in rows:
             if row[0] not in streams:

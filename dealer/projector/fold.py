@@ -91,7 +91,7 @@ class Folding:
         for stack, before in self._before.items():
             round_ = self.round
             self.changes.diff_stack(
-                (self.stream.number, round_.number, stack),
+                (self.stream.id, round_.number, stack),
                 before=before,
                 after=public(round_, stack),
                 opened=round_.opened,
@@ -103,7 +103,7 @@ class Folding:
 
     def reached(self, version: int) -> TableReached:
         """The change of the table's own row, which has this version then."""
-        return TableReached(version, self._opened_rounds, self._closed_at, self.stream.number)
+        return TableReached(version, self._opened_rounds, self._closed_at, self.stream.id)
 
     @property
     def version(self) -> int:
@@ -132,7 +132,7 @@ class Folding:
     def table_opened(self, event: events.TableOpened, at: int) -> None:
         name = event.rules.get("name")
         row = TableRow(
-            self.stream.number, self.stream.table.hex(), name if isinstance(name, str) else None,
+            self.stream.id, self.stream.table.hex(), name if isinstance(name, str) else None,
             event.origin, event.key.hex(), dump(dict(event.rules)), opened_at=at, closed_at=None,
             rounds=0, events=0,
         )  # fmt: skip
@@ -143,18 +143,18 @@ class Folding:
 
     def seat_taken(self, event: events.SeatTaken, at: int) -> None:
         key = None if event.key is None else event.key.hex()
-        number = self.stream.number
-        self.changes.add(SeatRow(number, event.seat, self.version, at, event.name, key))
+        stream = self.stream.id
+        self.changes.add(SeatRow(stream, event.seat, self.version, at, event.name, key))
 
     def seat_left(self, event: events.SeatGivenUp, at: int) -> None:
-        freed = SeatFreed(self.version, at, self.stream.number, event.seat, self.version)
+        freed = SeatFreed(self.version, at, self.stream.id, event.seat, self.version)
         self.changes.update(freed)
 
     # Rounds and shuffles
 
     def round_opened(self, event: events.RoundOpened, at: int) -> None:
         row = RoundRow(
-            self.stream.number, event.round, self.version, at, len(event.deck), event.entropy,
+            self.stream.id, event.round, self.version, at, len(event.deck), event.entropy,
             event.commitment.hex(),
         )  # fmt: skip
         self.changes.add(row)
@@ -163,15 +163,15 @@ class Folding:
 
     def shuffle_started(self, event: events.ShuffleStarted, at: int) -> None:
         row = ShuffleRow(
-            self.stream.number, event.round, event.k, event.stack, event.n, event.algorithm,
+            self.stream.id, event.round, event.k, event.stack, event.n, event.algorithm,
             event.steps, self.version, at,
         )  # fmt: skip
         self.changes.add(row)
 
     def entropy_closed(self, event: events.EntropyClosed, at: int) -> None:
         committed = len(self.shuffle.digests)
-        number = self.stream.number
-        self.changes.update(EntropyGathered(self.version, committed, number, event.round, event.k))
+        stream = self.stream.id
+        self.changes.update(EntropyGathered(self.version, committed, stream, event.round, event.k))
 
     def shuffle_voided(self, event: events.ShuffleVoided, at: int) -> None:
         self._end_shuffle("voided", None, at)
@@ -187,7 +187,7 @@ class Folding:
         round_, shuffle = self.round, self.shuffle
         ended = ShuffleEnded(
             outcome, self.version, at, len(shuffle.nonces), first,
-            self.stream.number, round_.number, shuffle.k,
+            self.stream.id, round_.number, shuffle.k,
         )  # fmt: skip
         self.changes.update(ended)
 
@@ -210,7 +210,7 @@ class Folding:
         from_place = last if cards[last] == slot else cards.index(slot)
         to_place = len(round_.stacks.get(target, ())) if place is None else place
         row = MoveRow(
-            self.stream.number, self.table.version + 1, at, round_.number, name, source,
+            self.stream.id, self.table.version + 1, at, round_.number, name, source,
             from_place, target, to_place, slot, round_.faces[slot], int(slot in round_.shown),
         )  # fmt: skip
         moves = self.changes.added.get(MoveRow)
@@ -227,7 +227,7 @@ class Folding:
         self._newly_shown.add(slot)
         place = round_.cards(stack).index(slot)
         row = MoveRow(
-            self.stream.number, self.version, at, round_.number, "CardShown", stack, place, stack,
+            self.stream.id, self.version, at, round_.number, "CardShown", stack, place, stack,
             place, slot, event.card, shown=1,
         )  # fmt: skip
         self.changes.add(row)
@@ -235,13 +235,13 @@ class Folding:
     def shown_earlier(self, event: events.CardShown, at: int) -> None:
         """Also write the face to the earlier moves of the round, which are without it."""
         self.shown(event, at)
-        began, number = self.table.round_versions[-1], self.stream.number
-        self.changes.update(FaceShown(event.card, number, began, self.version, event.slot))
+        began, stream = self.table.round_versions[-1], self.stream.id
+        self.changes.update(FaceShown(event.card, stream, began, self.version, event.slot))
 
     def cut(self, event: events.StackCut, at: int) -> None:
         self.remember(event.stack)
         row = MoveRow(
-            self.stream.number, self.version, at, event.round, "StackCut", event.stack, event.at,
+            self.stream.id, self.version, at, event.round, "StackCut", event.stack, event.at,
             event.stack, target_place=0, slot=None, card=None, shown=0,
         )  # fmt: skip
         self.changes.add(row)

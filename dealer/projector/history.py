@@ -19,7 +19,7 @@ from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import Event
 from dealer.game.state import Table, evolve
 from dealer.projector.fold import evolve_partial
-from dealer.projector.types import Number, StreamKey
+from dealer.projector.types import StreamId, StreamKey
 from dealer.proof.codec import decode
 from dealer.proof.keys import RoundKeys
 
@@ -50,7 +50,7 @@ def read_events(
     Raises UnknownEvent, and DatabaseDamaged if a hidden part is missing or cannot be decrypted.
     """
     ciphers: dict[int, RoundCipher] = {}
-    for row in connection.exec_driver_sql(_RANGE, (stream.number, first, last)):
+    for row in connection.exec_driver_sql(_RANGE, (stream.id, first, last)):
         version, kind, schema, at, public, commitment, hidden = row
         kind, public = decode_public(kind, public, hidden)
         members = json.loads(public)
@@ -72,7 +72,7 @@ def read_events(
         yield version, at, decode(kind, schema, members, part)
 
 
-def public_state(connection: Connection, stream: Number, version: int) -> Table:
+def public_state(connection: Connection, stream: StreamId, version: int) -> Table:
     """The table's public state at `version`, rebuilt from the beginning of its open round.
 
     Between rounds only the version is set: a fold needs no more. Raises UnknownEvent, and
@@ -92,7 +92,9 @@ def public_state(connection: Connection, stream: Number, version: int) -> Table:
     return table
 
 
-def _of_open_round(connection: Connection, stream: Number, version: int) -> Sequence[Sequence[Any]]:
+def _of_open_round(
+    connection: Connection, stream: StreamId, version: int
+) -> Sequence[Sequence[Any]]:
     """The events back to the RoundOpened of the open round at `version`, newest first; or none."""
     rows: list[Sequence[Any]] = []
     while True:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.eventlog.queries import TABLE_ID, lagging, select_in
-from dealer.projector.types import Number
+from dealer.projector.types import StreamId
 from dealer.projector.writer import on_postgres
 
 # LEFT JOIN makes SQLite start with the few lagging streams, which have a partial index. One whose
@@ -72,13 +72,13 @@ class LaggingStreams:
 
     def __init__(self, *, events: int) -> None:
         self._events = events
-        self._after: Number | None = None
-        self._seen: dict[Number, int] = {}
+        self._after: StreamId | None = None
+        self._seen: dict[StreamId, int] = {}
         self._looks = 0
-        self._quiet: dict[Number, int] = {}
+        self._quiet: dict[StreamId, int] = {}
 
     def next(
-        self, connection: Connection, *, without: Collection[Number], first: Number | None
+        self, connection: Connection, *, without: Collection[StreamId], first: StreamId | None
     ) -> Sequence[Any]:
         """The next rows: (id, table_id, projected, version of the stream, then of the event
         `stream_projector.COLUMNS`).
@@ -96,20 +96,20 @@ class LaggingStreams:
         self._after = rows[-1][0] if len(rows) == self._events else None
         return rows
 
-    def is_stuck(self, connection: Connection, *, without: Collection[Number]) -> bool:
+    def is_stuck(self, connection: Connection, *, without: Collection[StreamId]) -> bool:
         """Whether a stream lags that lagged at the same position when this was last called.
 
         The process that wrote its events has died, or has dropped them.
         """
         found = {
-            number: projected
-            for number, projected in connection.exec_driver_sql(
+            stream_id: projected
+            for stream_id, projected in connection.exec_driver_sql(
                 _POSITIONS.format(lagging(connection.dialect.name))
             )
-            if number not in without
+            if stream_id not in without
         }
         seen, self._seen = self._seen, found
-        return any(seen.get(number) == projected for number, projected in found.items())
+        return any(seen.get(stream_id) == projected for stream_id, projected in found.items())
 
     def sweep(self, connection: Connection) -> None:
         """At every SWEEPth call, unmark the streams that were projected and quiet since the last.
@@ -120,7 +120,9 @@ class LaggingStreams:
         if self._looks % SWEEP or not on_postgres(connection):
             return
         found = dict(map(tuple, connection.exec_driver_sql(_QUIET).fetchall()))
-        unmarked = [number for number, at in self._quiet.items() if found.get(number) == at]
+        unmarked = [
+            stream_id for stream_id, at in self._quiet.items() if found.get(stream_id) == at
+        ]
         if unmarked:
             connection.exec_driver_sql(_UNMARK, (unmarked,))
         self._quiet = found
@@ -128,25 +130,25 @@ class LaggingStreams:
     def _select(
         self,
         connection: Connection,
-        after: Number | None,
-        upto: Number | None,
-        without: Collection[Number],
+        after: StreamId | None,
+        upto: StreamId | None,
+        without: Collection[StreamId],
         count: int,
     ) -> list[Any]:
         if on_postgres(connection):
             limits = (_CANDIDATES, count, count, count)
             parameters = (after or b"", upto or _HIGHEST, list(without), *limits)
             return list(connection.exec_driver_sql(_CLAIM, parameters).fetchall())
-        # Numbers from the database as literals: they may exceed the number of parameters.
+        # Values from the database as literals: they may exceed the number of parameters.
         sql = _NEXT.format(",".join(map(str, without)))
         return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())
 
 
-def _before(number: Number) -> Number:
-    """The greatest value of `stream` columns that is less than `number`."""
-    if isinstance(number, int):
-        return number - 1
-    return (int.from_bytes(number) - 1).to_bytes(len(number))
+def _before(stream_id: StreamId) -> StreamId:
+    """The greatest value of `stream` columns that is less than `stream_id`."""
+    if isinstance(stream_id, int):
+        return stream_id - 1
+    return (int.from_bytes(stream_id) - 1).to_bytes(len(stream_id))
 
 
 class StreamPositions:
@@ -157,23 +159,23 @@ class StreamPositions:
 
     def __init__(self, *, bound: int) -> None:
         self._bound = bound
-        self._known: OrderedDict[bytes, tuple[Number, int]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[StreamId, int]] = OrderedDict()
 
     def of(
         self, connection: Connection, tables: Sequence[bytes]
-    ) -> dict[bytes, tuple[Number, int]]:
-        """(number, projected) of each of these tables that the log has."""
+    ) -> dict[bytes, tuple[StreamId, int]]:
+        """(stream_id, projected) of each of these tables that the log has."""
         unknown = [table for table in tables if table not in self._known]
         dialect = connection.dialect.name
         select = f"SELECT {TABLE_ID[dialect]}, id, projected FROM stream"
         for sql, part in select_in(dialect, select, TABLE_ID[dialect], unknown):
-            for table, number, projected in connection.exec_driver_sql(sql, part):
-                self._known[table] = number, projected
+            for table, stream_id, projected in connection.exec_driver_sql(sql, part):
+                self._known[table] = stream_id, projected
         return {table: self._known[table] for table in tables if table in self._known}
 
-    def put(self, table: bytes, number: Number, projected: int) -> None:
+    def put(self, table: bytes, stream_id: StreamId, projected: int) -> None:
         """Remember a position; the oldest ones are forgotten."""
-        self._known[table] = number, projected
+        self._known[table] = stream_id, projected
         self._known.move_to_end(table)
         while len(self._known) > self._bound:
             self._known.popitem(last=False)

@@ -24,7 +24,7 @@ from dealer.projector.rebuilt_tables import (
     swap_tables,
 )
 from dealer.projector.stream_projector import COLUMNS, Stopped, StreamProjector, records
-from dealer.projector.types import Number, StreamKey
+from dealer.projector.types import StreamId, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
 EVENTS = 1024
@@ -63,15 +63,15 @@ class Rebuild:
     ) -> None:
         self.done = 0
         self.total = 0
-        self.stopped: dict[Number, Stopped] = {}
+        self.stopped: dict[StreamId, Stopped] = {}
         self._progress = progress
         self._events = events
         self._left = 0
         self._schema: str | None = None
         # The last stream that the first pass, and the pass after it, are done with.
-        self._passed: Number | None = None
-        self._caught_up: Number | None = None
-        self._reached: dict[Number, int] = {}
+        self._passed: StreamId | None = None
+        self._caught_up: StreamId | None = None
+        self._reached: dict[StreamId, int] = {}
         self._pending = Changes()
         self._streams = StreamProjector(tables=1, events=events)
         self._writer = ReadModelWriter(PREFIX)
@@ -114,19 +114,19 @@ class Rebuild:
 
     def _first_pass(self, connection: Connection) -> bool:
         """Project each stream to the version of its old rows, and compare; True after the last."""
-        complete: list[Number] = []
+        complete: list[StreamId] = []
         finished = False
         while self._left > 0 and len(complete) < STREAMS and not finished:
             page = self._page(connection, self._passed, _PAGE)
             finished = len(page) < _PAGE
-            for number, table, _, projected in page:
-                self._write(connection, StreamKey(number, table), upto=projected)
-                if self._reached[number] >= projected:
-                    complete.append(number)
-                elif number not in self.stopped:
+            for stream_id, table, _, projected in page:
+                self._write(connection, StreamKey(stream_id, table), upto=projected)
+                if self._reached[stream_id] >= projected:
+                    complete.append(stream_id)
+                elif stream_id not in self.stopped:
                     finished = False
                     break
-                self._passed = number
+                self._passed = stream_id
         self._flush(connection)
         self._comparison.compare(connection, complete)
         return finished
@@ -139,42 +139,42 @@ class Rebuild:
         in_one_slice = self._caught_up is None
         while True:
             page = self._page(connection, self._caught_up, STREAMS)
-            for number, table, version, _ in page:
-                self._write(connection, StreamKey(number, table), upto=version)
-                if self._reached[number] < version and number not in self.stopped:
+            for stream_id, table, version, _ in page:
+                self._write(connection, StreamKey(stream_id, table), upto=version)
+                if self._reached[stream_id] < version and stream_id not in self.stopped:
                     return False
-                self._caught_up = number
+                self._caught_up = stream_id
             if len(page) < STREAMS:
                 self._caught_up = None
                 return in_one_slice
 
-    def _page(self, connection: Connection, after: Number | None, count: int) -> Sequence[Any]:
+    def _page(self, connection: Connection, after: StreamId | None, count: int) -> Sequence[Any]:
         """The next streams after this one: (id, table_id, version, projected)."""
-        first: Number = b"" if on_postgres(connection) else 0
+        first: StreamId = b"" if on_postgres(connection) else 0
         return connection.exec_driver_sql(_STREAMS, (after or first, count)).fetchall()
 
     def _write(self, connection: Connection, stream: StreamKey, *, upto: int) -> None:
         """Project a stream up to this version, or as far as the slice goes."""
-        number = stream.number
-        after = self._reached.setdefault(number, 0)
-        while after < upto and self._left > 0 and number not in self.stopped:
+        stream_id = stream.id
+        after = self._reached.setdefault(stream_id, 0)
+        while after < upto and self._left > 0 and stream_id not in self.stopped:
             # Of a round that is folded in part, its first row says that.
-            limit = 1 if self._streams.folding == number else self._left
+            limit = 1 if self._streams.folding == stream_id else self._left
             rows = records(
-                connection.exec_driver_sql(_ROWS, (number, after, upto, limit)).fetchall()
+                connection.exec_driver_sql(_ROWS, (stream_id, after, upto, limit)).fetchall()
             )
             if not rows:
                 reason = f"Version {after + 1} is missing in the log."
-                self.stopped[number] = Stopped(stream.table.hex(), after, reason)
+                self.stopped[stream_id] = Stopped(stream.table.hex(), after, reason)
                 break
             reached = self._streams.project(
                 connection, stream, after=after, rows=rows, upto=upto, into=self._pending
             )
             if reached.stopped is not None:
-                self.stopped[number] = reached.stopped
+                self.stopped[stream_id] = reached.stopped
             self._left = 0 if self._streams.postponed else self._left - (reached.version - after)
             self.done += reached.version - after
-            after = self._reached[number] = reached.version
+            after = self._reached[stream_id] = reached.version
 
     def _flush(self, connection: Connection) -> None:
         self._writer.write(connection, self._pending)
@@ -182,11 +182,13 @@ class Rebuild:
 
     def _swap(self, connection: Connection) -> None:
         """Replace the old tables by the new ones, and set each stream's position, atomically."""
-        last = max((number for number in self._reached if isinstance(number, int)), default=0)
+        last = max(
+            (stream_id for stream_id in self._reached if isinstance(stream_id, int)), default=0
+        )
         self._comparison.add_orphans(connection, last)
         swap_tables(connection)
         reached = sorted(self._reached.items(), key=itemgetter(0))
-        positions = [(version, number, version) for number, version in reached]
+        positions = [(version, stream_id, version) for stream_id, version in reached]
         if positions:
             connection.exec_driver_sql(
                 "UPDATE stream SET projected = ? WHERE id = ? AND projected <> ?", positions

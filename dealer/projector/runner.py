@@ -3,9 +3,9 @@
 A slice takes the next events that this process committed out of memory, or else reads those of
 lagging tables; it applies them and updates each stream's `projected` in the same transaction, by
 compare-and-set: after a crash rows and position agree, and of two projectors one rolls back. (Of a
-long closed round, the first slices write swaps and moves before the position moves; after a crash
-they are written again.) A table whose events cannot be applied is stopped with a log line; the
-others go on.
+long closed round, the first slices write swaps and moves before the position advances; after a
+crash they are written again.) A table whose events cannot be applied is stopped with a log line;
+the others go on.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from dealer.projector.lagging import LaggingStreams, StreamPositions
 from dealer.projector.rebuilt_tables import schema_version
 from dealer.projector.recent_events import RecentEvents
 from dealer.projector.stream_projector import Stopped, StreamProjector, records
-from dealer.projector.types import Number, StreamKey
+from dealer.projector.types import StreamId, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
 _PROJECTED = "SELECT projected FROM stream WHERE id = ?"
-_MOVE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
-_MOVE_ALL = """
+_ADVANCE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
+_ADVANCE_ALL = """
 WITH step AS MATERIALIZED (
     SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bytea[]), CAST(? AS bigint[]))
         AS m (reached, id, projected)
@@ -54,8 +54,8 @@ RECENT_EVENTS = 512
 """Events per slice that are in memory: some five milliseconds. Many small slices would take twice
 the processor time, and appends would wait for most of it."""
 
-Move = tuple[int, Number, int]
-"""(reached, number, projected): the update of one stream's `projected`."""
+Advance = tuple[int, StreamId, int]
+"""(reached, stream_id, projected): the update of one stream's `projected`."""
 
 TABLES = 2000
 """Cached table states, about 6 KiB each; `StreamProjector` bounds their bytes."""
@@ -67,7 +67,7 @@ class Due(Flag):
     """What is to be read from the log, besides what this process has committed."""
 
     NOTHING = 0
-    LOOK = auto()  # search if a stream has not moved since the last look
+    LOOK = auto()  # search if a stream has not advanced since the last look
     SEARCH = auto()  # every lagging stream
 
 
@@ -84,7 +84,7 @@ class Projector:
     def __init__(
         self, *, recent: RecentEvents | None = None, events: int = EVENTS, tables: int = TABLES
     ) -> None:
-        self.stopped: dict[Number, Stopped] = {}
+        self.stopped: dict[StreamId, Stopped] = {}
         self.done = 0
         self._recent = recent
         self._events = events
@@ -92,8 +92,8 @@ class Projector:
         self._read_log = False  # by the last slice
         self._lagging = LaggingStreams(events=events)
         self._positions = StreamPositions(bound=tables)
-        # Streams that another transaction locked or moved: tried again after the others.
-        self._passed_over: set[Number] = set()
+        # Streams that another transaction locked or advanced: tried again after the others.
+        self._passed_over: set[StreamId] = set()
         self._writer = ReadModelWriter()
         self._streams = StreamProjector(tables=tables)
         # The tables to which the first part of a round was written, while it is folded further.
@@ -104,7 +104,7 @@ class Projector:
         self._due |= Due.SEARCH
 
     def look(self) -> None:
-        """Project every lagging stream if one has not moved since the last look."""
+        """Project every lagging stream if one has not advanced since the last look."""
         self._due |= Due.LOOK
 
     def slice(self, connection: Connection) -> bool:
@@ -115,25 +115,25 @@ class Projector:
         """
         self._streams.begin_slice()
         changes = Changes()
-        moves: list[Move] = []
+        advances: list[Advance] = []
         # Under load there are always recent events: a search takes every second slice.
         self._read_log = bool(self._due) and not self._read_log
         if self._recent is not None and len(self._recent) and not self._read_log:
-            self._project_recent(connection, self._recent, changes, moves)
+            self._project_recent(connection, self._recent, changes, advances)
             more = bool(self._due)
         else:
-            more = self._project_lagging(connection, changes, moves)
+            more = self._project_lagging(connection, changes, advances)
         more = more or (self._recent is not None and len(self._recent) > 0)
         self._writer.write(connection, changes)
         self._require_same_tables(connection)
-        if moves:
-            lost = _not_moved(connection, moves)
+        if advances:
+            lost = _not_advanced(connection, advances)
             if lost:
                 self._passed_over |= lost
                 raise ConcurrentUpdate(
                     "Another process wrote the same read models; this one tries again."
                 )
-        self.done += sum(reached - projected for reached, _, projected in moves)
+        self.done += sum(reached - projected for reached, _, projected in advances)
         return more
 
     def rolled_back(self) -> None:
@@ -159,14 +159,18 @@ class Projector:
             self._written_to = None
 
     def _project_recent(
-        self, connection: Connection, recent: RecentEvents, changes: Changes, moves: list[Move]
+        self,
+        connection: Connection,
+        recent: RecentEvents,
+        changes: Changes,
+        advances: list[Advance],
     ) -> None:
         """Project what this process committed; what does not follow is searched for in the log."""
         taken = recent.take(RECENT_EVENTS)
         positions = self._positions.of(connection, [table for table, _ in taken])
         for table, found in taken:
-            number, projected = positions.get(table, (None, 0))
-            if number is None or number in self.stopped:
+            stream_id, projected = positions.get(table, (None, 0))
+            if stream_id is None or stream_id in self.stopped:
                 continue
             consecutive = _consecutive(found)
             if len(consecutive) < len(found):
@@ -178,21 +182,23 @@ class Projector:
             if found[0].version != projected + 1:
                 self._due |= Due.SEARCH
                 continue
-            stream = StreamKey(number, table)
+            stream = StreamKey(stream_id, table)
             reached = self._project(
-                connection, stream, projected, found, found[-1].version, changes, moves
+                connection, stream, projected, found, found[-1].version, changes, advances
             )
-            self._positions.put(table, number, reached)
-            if reached < found[-1].version and number not in self.stopped:
+            self._positions.put(table, stream_id, reached)
+            if reached < found[-1].version and stream_id not in self.stopped:
                 recent.put_back(table, found[reached - projected :])
         if recent.pop_incomplete():
             self._due |= Due.SEARCH
 
-    def _project_lagging(self, connection: Connection, changes: Changes, moves: list[Move]) -> bool:
+    def _project_lagging(
+        self, connection: Connection, changes: Changes, advances: list[Advance]
+    ) -> bool:
         """Project lagging streams, if they are to be searched for; True if there are more."""
         if Due.LOOK in self._due:
             self._due &= ~Due.LOOK
-            self._resume_moved(connection)
+            self._resume_advanced(connection)
             self._lagging.sweep(connection)
             if self._lagging.is_stuck(connection, without=self.stopped):
                 self._due |= Due.SEARCH
@@ -203,25 +209,25 @@ class Projector:
         rows = self._lagging.next(connection, without=without, first=folding)
         if folding is not None and (not rows or rows[0][0] != folding):
             self._streams.forget_rounds()  # another node has projected it, or is at it
-        for number, group in groupby(rows, key=itemgetter(0)):
+        for stream_id, group in groupby(rows, key=itemgetter(0)):
             found = list(group)
             _, table, projected, upto = found[0][:4]
-            stream, events = StreamKey(number, table), records(row[4:] for row in found)
-            reached = self._project(connection, stream, projected, events, upto, changes, moves)
-            self._positions.put(table, number, reached)
+            stream, events = StreamKey(stream_id, table), records(row[4:] for row in found)
+            reached = self._project(connection, stream, projected, events, upto, changes, advances)
+            self._positions.put(table, stream_id, reached)
         if len(rows) == self._events or self._streams.postponed or folding is not None:
             return True
         again, self._passed_over = bool(self._passed_over), set()
         self._due = Due.SEARCH if again else Due.NOTHING
         return again
 
-    def _resume_moved(self, connection: Connection) -> None:
+    def _resume_advanced(self, connection: Connection) -> None:
         """Forget the stop of each table of which more was projected since, by another process."""
         sql = "SELECT id, projected FROM stream"
         for select, part in select_in(connection.dialect.name, sql, "id", [*self.stopped]):
-            for number, projected in connection.exec_driver_sql(select, part):
-                if projected > self.stopped[number].version:
-                    stopped = self.stopped.pop(number)
+            for stream_id, projected in connection.exec_driver_sql(select, part):
+                if projected > self.stopped[stream_id].version:
+                    stopped = self.stopped.pop(stream_id)
                     fields = {"table": stopped.table, "version": projected}
                     _log.info("projection of a table resumed", extra={"fields": fields})
 
@@ -233,23 +239,23 @@ class Projector:
         rows: Sequence[EventRecord],
         upto: int,
         changes: Changes,
-        moves: list[Move],
+        advances: list[Advance],
     ) -> int:
         """Project one stream's next events; the version that was reached."""
         reached = self._streams.project(
             connection, stream, after=projected, rows=rows, upto=upto, into=changes
         )
         if reached.stopped is not None:
-            at = connection.exec_driver_sql(_PROJECTED, (stream.number,)).scalar()
+            at = connection.exec_driver_sql(_PROJECTED, (stream.id,)).scalar()
             if at != projected:
                 raise ConcurrentUpdate(
                     "Another process has projected or archived a table; this one tries again."
                 )
-            self.stopped[stream.number] = reached.stopped
+            self.stopped[stream.id] = reached.stopped
             fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
             _log.error("projection of a table stopped", extra={"fields": fields})
         if reached.version > projected:
-            moves.append((reached.version, stream.number, projected))
+            advances.append((reached.version, stream.id, projected))
         return reached.version
 
 
@@ -265,12 +271,12 @@ def _consecutive(events: list[EventRecord]) -> list[EventRecord]:
     return [each for place, each in enumerate(events) if each.version == first + place]
 
 
-def _not_moved(connection: Connection, moves: list[Move]) -> set[Number]:
+def _not_advanced(connection: Connection, advances: list[Advance]) -> set[StreamId]:
     """Update `projected`; returns the streams that were locked or not at the expected position."""
     if on_postgres(connection):
-        columns = tuple(map(list, zip(*moves, strict=True)))
-        moved = {number for (number,) in connection.exec_driver_sql(_MOVE_ALL, columns)}
-        return {number for _, number, _ in moves} - moved
-    if connection.exec_driver_sql(_MOVE, moves).rowcount == len(moves):
+        columns = tuple(map(list, zip(*advances, strict=True)))
+        advanced = {stream_id for (stream_id,) in connection.exec_driver_sql(_ADVANCE_ALL, columns)}
+        return {stream_id for _, stream_id, _ in advances} - advanced
+    if connection.exec_driver_sql(_ADVANCE, advances).rowcount == len(advances):
         return set()
-    return {number for _, number, _ in moves}
+    return {stream_id for _, stream_id, _ in advances}

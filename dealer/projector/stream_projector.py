@@ -28,7 +28,7 @@ from dealer.projector.closed_round import ClosedRound
 from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.history import public_state
 from dealer.projector.recent_events import public_event
-from dealer.projector.types import InconsistentEvent, Number, StreamKey
+from dealer.projector.types import InconsistentEvent, StreamId, StreamKey
 from dealer.proof.codec import decode
 
 COLUMNS = "version, type, schema, at, public, commitment, hidden"
@@ -102,15 +102,15 @@ class StreamProjector:
         self._left = events
         self.postponed = False
         # Closed rounds that were folded in part.
-        self._folding: dict[Number, ClosedRound] = {}
+        self._folding: dict[StreamId, ClosedRound] = {}
         # Closed rounds that cannot be folded, by the version of their end, with the reason: their
         # events are projected one by one up to that, or to the one that is wrong.
-        self._refused: dict[tuple[Number, int], str] = {}
-        self._cached: OrderedDict[Number, Cached] = OrderedDict()
+        self._refused: dict[tuple[StreamId, int], str] = {}
+        self._cached: OrderedDict[StreamId, Cached] = OrderedDict()
         self.bytes = 0
 
     @property
-    def folding(self) -> Number | None:
+    def folding(self) -> StreamId | None:
         """A stream whose closed round is partly folded: the next slice continues with it."""
         return next(iter(self._folding), None)
 
@@ -129,23 +129,23 @@ class StreamProjector:
         self._folding.clear()
         self._refused.clear()
 
-    def _take(self, connection: Connection, number: Number, version: int) -> Table:
+    def _take(self, connection: Connection, stream_id: StreamId, version: int) -> Table:
         """The state at `version`, out of the cache if it has it, else from the log."""
-        cached = self._cached.pop(number, None)
+        cached = self._cached.pop(stream_id, None)
         if cached is not None:
             self.bytes -= cached.size
             if cached.table.version == version:
                 return cached.table
-        return Table() if version == 0 else public_state(connection, number, version)
+        return Table() if version == 0 else public_state(connection, stream_id, version)
 
-    def _put(self, number: Number, table: Table) -> None:
+    def _put(self, stream_id: StreamId, table: Table) -> None:
         if table.round is not None:
             # The fold needs neither, and they take half of the memory.
             table.round.known.clear()
             table.round.sealed.clear()
-        replaced = self._cached.pop(number, None)
+        replaced = self._cached.pop(stream_id, None)
         size = size_of(table)
-        self._cached[number] = Cached(table, size)
+        self._cached[stream_id] = Cached(table, size)
         self.bytes += size - (0 if replaced is None else replaced.size)
         while len(self._cached) > self._tables or (
             self.bytes > self._bound and len(self._cached) > 1
@@ -172,14 +172,14 @@ class StreamProjector:
             rest = rows[version - after :]
             if rest[0].version != version + 1:
                 return Reached(version, _missing(stream, version))
-            found = self._closed_round(connection, stream.number, version, rest, upto)
-            if found is not None and (stream.number, found.closed) not in self._refused:
+            found = self._closed_round(connection, stream.id, version, rest, upto)
+            if found is not None and (stream.id, found.closed) not in self._refused:
                 if not self._left:
                     self.postponed = True
                     return Reached(version)
                 version = self._fold_closed(connection, stream, found, version, rest, into)
             elif rest[0].type == "RoundClosed":
-                refused = self._refused[stream.number, version + 1]
+                refused = self._refused[stream.id, version + 1]
                 return Reached(version, Stopped(stream.table.hex(), version, refused))
             else:
                 part = rest[: _open_events(rest)]
@@ -193,13 +193,13 @@ class StreamProjector:
     def _closed_round(
         self,
         connection: Connection,
-        number: Number,
+        stream_id: StreamId,
         version: int,
         rest: Sequence[EventRecord],
         upto: int,
     ) -> _Span | None:
         """The closed round that `rest`, the events after `version`, begin in or with, if any."""
-        folding = self._folding.get(number)
+        folding = self._folding.get(stream_id)
         if folding is not None and folding.after == version:
             return _Span(folding.opened, folding.closed)
         begins = rest[0].type == "RoundOpened"
@@ -207,20 +207,22 @@ class StreamProjector:
         if not begins:
             if closed is None or any(row.type == "RoundOpened" for row in rest[: closed - version]):
                 return None
-            opened = self._opened(connection, number, version, closed)
+            opened = self._opened(connection, stream_id, version, closed)
             return _Span(opened, closed)
         last = rest[-1].version
         if closed is None and upto > last:
-            bounds = (number, last + 1, min(upto, last + AHEAD))
+            bounds = (stream_id, last + 1, min(upto, last + AHEAD))
             closed = connection.exec_driver_sql(_CLOSED, bounds).scalar()
         return None if closed is None else _Span(version + 1, closed)
 
-    def _opened(self, connection: Connection, number: Number, version: int, closed: int) -> int:
+    def _opened(
+        self, connection: Connection, stream_id: StreamId, version: int, closed: int
+    ) -> int:
         """The version of the RoundOpened of a round that was open at `version`; 0 if none was."""
-        cached = self._cached.get(number)
+        cached = self._cached.get(stream_id)
         if cached is not None and cached.table.version == version:
             return cached.table.round_versions[-1] if cached.table.round is not None else 0
-        found = connection.exec_driver_sql(_OPENED, (number, closed)).fetchone()
+        found = connection.exec_driver_sql(_OPENED, (stream_id, closed)).fetchone()
         return found[0] if found is not None and found[1] == "RoundOpened" else 0
 
     def _fold_closed(
@@ -236,31 +238,31 @@ class StreamProjector:
 
         If it is impossible, the round is `_refused` from then on.
         """
-        number, (opened, closed) = stream.number, span
+        stream_id, (opened, closed) = stream.id, span
         try:
-            folding = self._folding.pop(number, None)
+            folding = self._folding.pop(stream_id, None)
             if folding is None or (folding.after, folding.closed) != (version, closed):
                 if not opened:
                     raise ValueError("a round's events begin with RoundOpened")
-                (last,) = self._rows(connection, number, closed, closed, rest)
+                (last,) = self._rows(connection, stream_id, closed, closed, rest)
                 folding = ClosedRound(stream, opened=opened, last=last, after=version)
             first = folding.table.version + 1
             upto = min(closed, folding.table.version + self._left)
             self._left -= upto - first + 1
-            folding.add(self._rows(connection, number, first, upto, rest), into)
+            folding.add(self._rows(connection, stream_id, first, upto, rest), into)
         except _UNREADABLE as error:
-            self._refused[number, closed] = _refusal(closed, error)
+            self._refused[stream_id, closed] = _refusal(closed, error)
             return version
         if not folding.complete:
-            self._folding[number] = folding
+            self._folding[stream_id] = folding
             return version
-        self._put(number, Table(version=closed))
+        self._put(stream_id, Table(version=closed))
         return closed
 
     def _rows(
         self,
         connection: Connection,
-        number: Number,
+        stream_id: StreamId,
         first: int,
         last: int,
         known: Sequence[EventRecord],
@@ -269,7 +271,7 @@ class StreamProjector:
         begin = first - known[0].version
         if begin >= 0 and last <= known[-1].version:
             return known[begin : begin + last - first + 1]
-        return records(connection.exec_driver_sql(_ROWS, (number, first, last)).fetchall())
+        return records(connection.exec_driver_sql(_ROWS, (stream_id, first, last)).fetchall())
 
     def _fold_open(
         self,
@@ -283,7 +285,7 @@ class StreamProjector:
         table = stream.table.hex()
         # Removed from the cache while it changes: after an error its state is undefined.
         try:
-            state = self._take(connection, stream.number, version)
+            state = self._take(connection, stream.id, version)
         except _UNREADABLE as error:
             return Reached(version, Stopped(table, version, _unreadable(version, error)))
         events, stopped = _read(stream, version, part)
@@ -295,7 +297,7 @@ class StreamProjector:
             if fitting:
                 self._fold_open(connection, stream, version, fitting, into)
             return Reached(stopped.version, stopped)
-        self._put(stream.number, state)
+        self._put(stream.id, state)
         return Reached(state.version, stopped)
 
 

@@ -16,12 +16,12 @@ class InconsistentEvent(ValueError):
         self.version = version
 
 
-Number = int | bytes
+StreamId = int | bytes
 """The value of `stream` columns: a short number on SQLite, the table's id on PostgreSQL."""
 
 
 class StreamKey(NamedTuple):
     """A table in the log: its `stream` value and its id of 16 bytes."""
 
-    number: Number
+    id: StreamId
     table: bytes

@@ -54,20 +54,22 @@ def batch_written_in_another_order(take: Any, self: Writer) -> Any:
 def projection_moves_without_comparing() -> list[Replacement]:
     """Two projectors both apply the same events."""
     statement = "UPDATE stream SET projected = ? WHERE id = ? AND ? >= 0"
-    return [Replacement(runner, "_MOVE", lambda _: statement)]
+    return [Replacement(runner, "_ADVANCE", lambda _: statement)]
 
 
-@fault_of(runner, "_not_moved")
+@fault_of(runner, "_not_advanced")
 def projection_and_its_mark_are_two_transactions(
-    not_moved: Any, connection: Any, moves: Any
+    not_advanced: Any, connection: Any, advances: Any
 ) -> Any:
     """A process that dies between the read models and their mark writes the same events again."""
     where = "SELECT projected FROM stream WHERE id = ?"
-    found = [connection.exec_driver_sql(where, (move[1],)).scalar() for move in moves]
-    if found == [move[2] for move in moves]:
+    found = [
+        connection.exec_driver_sql(where, (stream_id,)).scalar() for _, stream_id, _ in advances
+    ]
+    if found == [projected for _, _, projected in advances]:
         connection.exec_driver_sql("COMMIT")
         connection.exec_driver_sql("BEGIN")
-    return not_moved(connection, moves)
+    return not_advanced(connection, advances)
 
 
 @fault
