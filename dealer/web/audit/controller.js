@@ -1,11 +1,11 @@
-/** Replays the rounds of a bundle: connects controls, keys and the address to the player. */
+/** Replays the rounds of a bundle: connects the page, keys and the address to the replay control. */
 
 import { byId, element, setAttribute, setText } from "../dom.js";
 import { fill, audit as texts } from "../texts.js";
 import { indexOf, momentsOf } from "./moments.js";
 import { fitScreen, showChapters, showMoment } from "./moment_view.js";
 import * as permalink from "./permalink.js";
-import { Player, onKeyDown } from "./player.js";
+import { ReplayControl, onKeyDown } from "./replay_control.js";
 import { playerAt } from "./sentences.js";
 import { ALL_CARDS, SPECTATOR } from "./visibility.js";
 
@@ -21,8 +21,8 @@ let onRound = () => {};
 let addressTimer = null;
 let fittedWidth = 0; // of the screen, in pixels, at the last layout
 
-const player = new Player((index, flight) => {
-  showMoment(round, index, { viewer, playing: player.playing, flight });
+const control = new ReplayControl((index, flight) => {
+  showMoment(round, index, { viewer, playing: control.playing, flight });
   clearTimeout(addressTimer);
   addressTimer = setTimeout(updateAddress, ADDRESS_DELAY_MS);
 });
@@ -35,7 +35,7 @@ export function showProblem(sentence) {
 
 /** Stop the replay until `replay` is called. */
 export function stop() {
-  player.open(0, 0);
+  control.open(0, 0);
   round = null;
   rounds = [];
 }
@@ -71,12 +71,12 @@ function scrollToReplay() {
 }
 
 function openRound(next, wanted) {
-  if (next !== round || player.count === 0) {
+  if (next !== round || control.count === 0) {
     round = next;
     onRound(round);
     byId("round").value = String(round.number);
     if (momentsOf(round).length === 0) {
-      player.open(0, 0);
+      control.open(0, 0);
       showNoReplay(texts.stillOpen);
       return;
     }
@@ -87,7 +87,7 @@ function openRound(next, wanted) {
   if (outside) showProblem(texts.problems.moment);
   viewer = viewers().some(([value]) => value === wanted.viewer) ? wanted.viewer : ALL_CARDS;
   byId("viewer").value = String(viewer);
-  player.open(round.moments.length, version === null ? 0 : indexOf(round, version));
+  control.open(round.moments.length, version === null ? 0 : indexOf(round, version));
 }
 
 function showNoReplay(sentence) {
@@ -102,8 +102,8 @@ function showScreen() {
   byId("screen").hidden = byId("view").hidden = byId("which").hidden = false;
   fitScreen(round);
   showChapters(round, (version) => {
-    player.pause();
-    player.go(indexOf(round, version));
+    control.pause();
+    control.go(indexOf(round, version));
   });
   const choices = viewers().map(([value, name]) => element("option", { value }, name));
   byId("viewer").replaceChildren(...choices);
@@ -122,11 +122,11 @@ function viewers() {
   ];
 }
 
-const currentLink = () => permalink.format(round, round.moments[player.index], viewer);
+const currentLink = () => permalink.format(round, round.moments[control.index], viewer);
 
 /** Keep the address in step with what is shown; not while the replay is running. */
 function updateAddress() {
-  if (player.playing || player.count === 0 || location.hash === currentLink()) return;
+  if (control.playing || control.count === 0 || location.hash === currentLink()) return;
   history.replaceState(null, "", currentLink());
 }
 
@@ -157,26 +157,26 @@ export function listen() {
   on("viewer", "change", () => {
     const { value } = byId("viewer");
     viewer = value === ALL_CARDS || value === SPECTATOR ? value : Number(value);
-    player.go(player.index);
+    control.go(control.index);
   });
-  on("start", "click", () => player.step(-player.count));
-  on("backward", "click", () => player.step(-1));
-  on("play", "click", () => player.toggle());
-  on("forward", "click", () => player.step(1));
-  on("end", "click", () => player.step(player.count));
+  on("start", "click", () => control.step(-control.count));
+  on("backward", "click", () => control.step(-1));
+  on("play", "click", () => control.toggle());
+  on("forward", "click", () => control.step(1));
+  on("end", "click", () => control.step(control.count));
   on("scrub", "input", () => {
     const index = Number(byId("scrub").value);
-    player.pause();
-    player.go(index);
+    control.pause();
+    control.go(index);
   });
-  on("speed", "change", () => (player.speed = Number(byId("speed").value)));
+  on("speed", "change", () => (control.speed = Number(byId("speed").value)));
   on("copy", "click", copyLink);
   byId("speed").replaceChildren(...Object.entries(texts.speeds).map(([value, name]) =>
-    element("option", { value, selected: Number(value) === player.speed }, name)));
+    element("option", { value, selected: Number(value) === control.speed }, name)));
   document.addEventListener("keydown", (event) => {
-    if (onKeyDown(player, event)) event.preventDefault();
+    if (onKeyDown(control, event)) event.preventDefault();
   });
-  on("arithmetic", "toggle", () => player.go(player.index));
+  on("arithmetic", "toggle", () => control.go(control.index));
   addEventListener("hashchange", ({ newURL }) => {
     // Not `location`: `updateAddress` may have replaced the address before this event came.
     if (rounds.length > 0) openAddress(new URL(newURL).hash);
@@ -186,11 +186,11 @@ export function listen() {
 
 /** Lay everything out for a new width, such as that of a turned phone. */
 function fitTo(width) {
-  if (player.count === 0 || width === fittedWidth || width === 0) return;
+  if (control.count === 0 || width === fittedWidth || width === 0) return;
   fittedWidth = width;
   requestAnimationFrame(() => {
-    if (player.count === 0) return;
+    if (control.count === 0) return;
     fitScreen(round);
-    player.go(player.index);
+    control.go(control.index);
   });
 }

@@ -134,6 +134,8 @@ const CHANGES = {
     return { over: true };
   },
   DeckSealed: deckSealed,
+  // Without its face: a card is a slot here. `deckSealed` notes which card of the opening deck got
+  // the slot (`origins`), after the swaps of `verify`'s report; `faceOf` reads the face there.
   CardDrawn: (table, { seat, from, slot }) => moved(table, slot, from, `hand:${seat}`, Infinity),
   CardMoved: (table, { slot, from, to, place }) => moved(table, slot, from, to, place),
   CardShown: ({ shown }, { slot }) => ({ shown: new Set(shown).add(slot) }),

@@ -1,10 +1,10 @@
-/** The player of a replay: which of a row of moments is shown, and how it advances. */
+/** The control of a replay: which of a row of moments is shown, and how it advances. */
 
 const FLIGHT_MS = 450;
 const MIN_FLIGHT_MS = 60;
 const PAGE = 10; // moments that the page keys skip
 
-export class Player {
+export class ReplayControl {
   index = 0;
   count = 0;
   speed = 3; // moments per second
@@ -91,23 +91,23 @@ export class Player {
   }
 }
 
-/** Handle a key; false if it is not one of the player's keys. */
-export function onKeyDown(player, { key, target, altKey, ctrlKey, metaKey }) {
-  if (altKey || ctrlKey || metaKey || player.count === 0) return false;
+/** Handle a key; false if it is not one of the control's keys. */
+export function onKeyDown(control, { key, target, altKey, ctrlKey, metaKey }) {
+  if (altKey || ctrlKey || metaKey || control.count === 0) return false;
   const { tagName, type } = target;
   const field = ["TEXTAREA", "SELECT"].includes(tagName);
   const input = tagName === "INPUT" && type !== "range";
   if (field || input || target.closest?.("[data-scrolls]")) return false;
   if (key === " ") {
     if (["BUTTON", "A", "SUMMARY"].includes(tagName)) return false;
-    player.toggle();
+    control.toggle();
     return true;
   }
   const steps = {
     ArrowLeft: -1, ArrowRight: 1, PageUp: -PAGE, PageDown: PAGE,
-    Home: -player.count, End: player.count,
+    Home: -control.count, End: control.count,
   };
   if (!(key in steps)) return false;
-  player.step(steps[key]);
+  control.step(steps[key]);
   return true;
 }
