@@ -13,7 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Page, TimeoutError, expect
 
 from dealer.cli.demo_game import play
-from dealer.gateway.http.audit_page import audit_page
+from dealer.gateway.http.self_contained_page import audit_page
 from tests.browser.conftest import PHONE
 from tests.web.forged_bundles import Base, dump
 from tests.web.js_verifier import Line

@@ -18,7 +18,6 @@ from websockets.http11 import Request, Response
 from dealer.errors import DealerError, TableArchived
 from dealer.game.state import Table
 from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.authorization import bearer_of
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.concurrency import ConcurrencyLimit
@@ -40,6 +39,7 @@ from dealer.gateway.http.responses import (
 )
 from dealer.gateway.http.rpc import PATH as RPC_PATH
 from dealer.gateway.http.rpc import method_refused
+from dealer.gateway.http.self_contained_page import audit_page
 from dealer.gateway.http.static_files import (
     KINDS,
     REVALIDATE,

@@ -25,11 +25,11 @@ from importlib.resources.abc import Traversable
 from websockets.http11 import Request, Response
 
 from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.audit_page import files_of, scripts_of
 from dealer.gateway.http.installed import make_manifest, make_worker
 from dealer.gateway.http.modules import combine
 from dealer.gateway.http.page_texts import list_languages, texts_of_pages
 from dealer.gateway.http.responses import PAGE, PICTURE, response
+from dealer.gateway.http.self_contained_page import files_of, scripts_of
 from dealer.gateway.http.versioned import (
     INTEGRITY,
     VERSIONED,
