@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.rpc.commands import TableCommand
+from dealer.gateway.rpc.commands import CommandHandler
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.service.service_keys import POLL_SECONDS, RIGHTS, new_key
@@ -123,7 +123,7 @@ async def test_a_key_is_a_stranger_at_tables_of_others(service, gateway, connect
     stranger = await connect(**with_key(await add_key(service, "b")))
     for table in tables:
         for method, of in METHODS.items():
-            if isinstance(of.handler, TableCommand) or method in AT_A_TABLE:
+            if isinstance(of.handler, CommandHandler) or method in AT_A_TABLE:
                 said = await outcome(stranger, method, table=table, **PARAMS.get(method, {}))
                 assert said == "not_entitled: This table is not open to spectators."
 

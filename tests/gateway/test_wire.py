@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
+from dealer.gateway.push.event_frames import event_frame
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.wire import protocol as wire
 from dealer.service import EventRecord
@@ -208,17 +209,17 @@ def test_an_event_frame_is_the_leaf_unchanged() -> None:
         5, "CardDrawn", 1, 0, "", leaf=LEAF, seat=2, private='{"card":"As","salt":"00","slot":1}'
     )
     head = '{"jsonrpc":"2.0","method":"event","params":'
-    assert text_of(wire.event_frame([entry], SPECTATOR)) == head + LEAF + "}"
-    assert text_of(wire.event_frame([entry], SeatHolder(1, 0))) == head + LEAF + "}"
-    assert text_of(wire.event_frame([entry], SeatHolder(2, 5))) == head + LEAF + "}"
+    assert text_of(event_frame([entry], SPECTATOR)) == head + LEAF + "}"
+    assert text_of(event_frame([entry], SeatHolder(1, 0))) == head + LEAF + "}"
+    assert text_of(event_frame([entry], SeatHolder(2, 5))) == head + LEAF + "}"
     own = LEAF[:-1] + ',"private":{"card":"As","salt":"00","slot":1}}'
-    assert text_of(wire.event_frame([entry], SeatHolder(2, 4))) == head + own + "}"
+    assert text_of(event_frame([entry], SeatHolder(2, 4))) == head + own + "}"
 
 
 def test_an_append_of_several_events_is_one_frame() -> None:
     entries = [EventRecord(n, "CardDrawn", 1, 0, "", leaf=LEAF) for n in (5, 6)]
     expected = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{LEAF},{LEAF}]}}}}'
-    assert text_of(wire.event_frame(entries, SPECTATOR)) == expected
+    assert text_of(event_frame(entries, SPECTATOR)) == expected
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
+from dealer.gateway.push import event_frames
 from dealer.gateway.push.absence import Absences
 from dealer.gateway.push.backlog import PAST_ANY_VERSION, Backlog
-from dealer.gateway.push.event_frames import checkpoint_frame, seats_left
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.push.presence import SEAT_TYPES, Presence
 from dealer.gateway.push.subscription import Subscription, Transport
@@ -151,7 +151,7 @@ class Broadcaster:
             return
         notes = b""
         for size, note in notice.notes:
-            notes += checkpoint_frame(live_table.table_id, size, note)
+            notes += event_frames.checkpoint_frame(live_table.table_id, size, note)
         if not entries:
             for subscription in tuple(subscribers):
                 if subscription.live and not subscription.transport.paused:
@@ -164,8 +164,8 @@ class Broadcaster:
             elif entry.type in SEAT_TYPES:
                 seats_change = True
         before, last = entries[0].version - 1, entries[-1].version
-        left = seats_left(entries) if seats_change else None
-        common = wire.event_frame(entries, SPECTATOR) + notes
+        left = event_frames.seats_left(entries) if seats_change else None
+        common = event_frames.event_frame(entries, SPECTATOR) + notes
         for subscription in tuple(subscribers):
             if not subscription.live:
                 continue
@@ -183,7 +183,7 @@ class Broadcaster:
                     continue
             frame = common
             if owners and viewer is not None and viewer.seat in owners:
-                frame = wire.event_frame(entries, viewer) + notes
+                frame = event_frames.event_frame(entries, viewer) + notes
             if subscription.transport is notice.origin:
                 notice.held = frame  # the caller's, which is answered next: one write for both
             else:

@@ -7,12 +7,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
 from dealer.game.events import CHECKPOINT_TYPES, SeatGivenUp
-from dealer.game.view import Viewer
+from dealer.game.view import Viewer, may_see
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.service import EventRecord
 
 _SEAT_GIVEN_UP = frozenset(kind.__name__ for kind in get_args(SeatGivenUp))
+
+
+def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
+    """The frame with the events of one append, in their order, as `viewer` may see them.
+
+    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat.
+    """
+    if len(entries) == 1:
+        (entry,) = entries
+        shown = entry.leaf
+        if viewer and entry.seat and may_see(viewer, entry.seat, entry.version):
+            shown = f'{shown[:-1]},"private":{entry.private}}}'
+        payload = f'{{"jsonrpc":"2.0","method":"event","params":{shown}}}'.encode()
+    else:
+        listed = ",".join(
+            [
+                entry.leaf
+                if entry.seat is None or not may_see(viewer, entry.seat, entry.version)
+                else f'{entry.leaf[:-1]},"private":{entry.private}}}'
+                for entry in entries
+            ]
+        )
+        payload = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
+    size = len(payload)
+    return (wire.HEADS[size] if size < len(wire.HEADS) else wire.frame_head(size)) + payload
 
 
 def checkpoint_frame(table: str, size: int, note: str) -> bytes:
@@ -29,7 +54,7 @@ def backlog_frames(
         run.append(entry)
         note = notes.get(entry.version)
         if note is not None or entry is entries[-1]:
-            frames.append(wire.event_frame(run, viewer))
+            frames.append(event_frame(run, viewer))
             run = []
         if note is not None:
             frames.append(checkpoint_frame(table, entry.version, note))

@@ -1,6 +1,6 @@
 """Methods that are commands at a table: parameters to a game command, its events to a result.
 
-The sender of a command comes from the connection's membership, never from the frame.
+The dispatcher takes the sender of a command, the `actor`, from the connection's membership.
 """
 
 from __future__ import annotations
@@ -49,8 +49,11 @@ Build = Callable[[Actor, Any, Table], Command]
 Answer = Callable[[CommandResult], Struct]
 
 
-class TableCommand(NamedTuple):
-    """`build(actor, params, table)` makes the command of the game, `answer(done)` the result."""
+class CommandHandler(NamedTuple):
+    """The handler of a method that is a command at a table; the `Command` itself is the game's.
+
+    `build(actor, params, table)` makes the `Command`, `answer(done)` the result from its events.
+    """
 
     build: Build
     answer: Answer
@@ -143,8 +146,9 @@ def deal(actor: Actor, q: p.DeckDeal, table: Table) -> Command:
 def draw(actor: Actor, q: p.DeckDraw, table: Table) -> Command:
     """Draw from the deck into one's own hand."""
     if q.source == "random":
-        return DrawAtRandom(actor, q.count)
-    return Draw(actor, q.count, DECK, q.source)
+        return DrawAtRandom(actor, count=q.count)
+    # On the wire `from` is an end of the deck; the command's `source` is a stack.
+    return Draw(actor, count=q.count, source=DECK, where=q.source)
 
 
 def draw_from_pile(actor: Actor, q: p.PileDraw, table: Table) -> Command:
@@ -155,10 +159,10 @@ def draw_from_pile(actor: Actor, q: p.PileDraw, table: Table) -> Command:
             raise BadRequest("Draw all cards of the pile, or name which; not both.")
         return Draw(actor, source=source, whole=True)
     if q.cards is not None:
-        return Draw(actor, len(q.cards), source, cards=tuple(q.cards))
+        return Draw(actor, count=len(q.cards), source=source, cards=tuple(q.cards))
     if q.source == "random":
-        return DrawAtRandom(actor, q.count, source)
-    return Draw(actor, q.count, source, q.source)
+        return DrawAtRandom(actor, count=q.count, source=source)
+    return Draw(actor, count=q.count, source=source, where=q.source)
 
 
 def burn(actor: Actor, q: p.DeckBurn, table: Table) -> Command:

@@ -31,7 +31,7 @@ from dealer.gateway.rate_limit.costs import (
     weight,
 )
 from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.gateway.rpc.commands import TableCommand
+from dealer.gateway.rpc.commands import CommandHandler
 from dealer.gateway.rpc.methods import METHODS, Handler
 from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.gateway.rpc.session import PING_FRAME, Session
@@ -108,7 +108,7 @@ class Dispatcher:
             if self._finishing or (self._context.draining and not session.pushes):
                 raise Unavailable("The server is shutting down; reconnect and send this again.")
             handler, params = method.handler, call.params
-            if type(handler) is TableCommand:
+            if type(handler) is CommandHandler:
                 membership = session.memberships.get(params.table)
                 if membership is not None and not handler.of_players:
                     sender = membership.sender(METHOD_RIGHTS.get(call.method))
@@ -141,7 +141,7 @@ class Dispatcher:
 
     # Commands at a table
 
-    async def _run_elsewhere(self, call: wire.Call, command: TableCommand) -> None:
+    async def _run_elsewhere(self, call: wire.Call, handler: CommandHandler) -> None:
         """Run a command that needs to read first.
 
         Its connection is not a member of the table, or has a new token, or a seat that is not yet
@@ -150,19 +150,19 @@ class Dispatcher:
         memberships, params = self.session.memberships, call.params
         membership = await memberships.find(params.table, token=params.token)
         absence = None
-        while command.of_players:
+        while handler.of_players:
             absence = await self._context.broadcaster.absences.at_command(membership.live_table)
             if membership.settled:
                 break
             await membership.settle()
         sender = membership.sender(METHOD_RIGHTS.get(call.method))
         assert sender is not None  # it is settled
-        self._execute(call, command, membership, sender, absence)
+        self._execute(call, handler, membership, sender, absence)
 
     def _execute(
         self,
         call: wire.Call,
-        method: TableCommand,
+        handler: CommandHandler,
         membership: Membership,
         sender: Sender,
         absence: Absence | None = None,
@@ -170,7 +170,7 @@ class Dispatcher:
         params, live_table, session = call.params, membership.live_table, self.session
         actor, scope = sender
         table = live_table.table
-        command = method.build(actor, params, table)
+        command = handler.build(actor, params, table)
         if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
         if type(command) is Draw and command.count == 1 and not command.whole:
@@ -181,9 +181,9 @@ class Dispatcher:
         session.budget.pay(cost, self._context.clock())
         if more:
             session.charge(more)
-        if actor.host and (method.role == "host" or actor.seat is None):
+        if actor.host and (handler.role == "host" or actor.seat is None):
             scope = "host"
-        done: OnResult = partial(self._on_outcome, call, method, cost)
+        done: OnResult = partial(self._on_outcome, call, handler, cost)
         if actor.service and call.method in JOURNALLED:
             done = partial(self._on_service_outcome, call, membership, done)
         key, service = None, self._context.service
@@ -193,11 +193,11 @@ class Dispatcher:
             draw = partial(
                 service.draw_at_random, live_table, command, key=key, expect=params.expect
             )
-            self._start(call, partial(self._draw_at_random, call, method, draw, cost))
+            self._start(call, partial(self._draw_at_random, call, handler, draw, cost))
             return
         self._context.in_flight += 1
         self._submitted += 1
-        if not method.measured:
+        if not handler.measured:
             service.submit(
                 live_table, command, done, key=key, expect=params.expect, origin=session.transport
             )
@@ -226,7 +226,7 @@ class Dispatcher:
         done(outcome)
 
     def _on_outcome(
-        self, call: wire.Call, method: TableCommand, cost: int, outcome: Outcome
+        self, call: wire.Call, handler: CommandHandler, cost: int, outcome: Outcome
     ) -> None:
         self._context.in_flight -= 1
         self._submitted -= 1
@@ -240,7 +240,7 @@ class Dispatcher:
                 cpu.tokens -= EVENT_SECONDS
             else:
                 cpu.step(EVENT_SECONDS * count)
-            answer = method.answer(outcome)
+            answer = handler.answer(outcome)
             unsent, held = held, b""  # `answer` sends them, whatever happens
             self.session.answer(call, answer, held=unsent)
         except Exception as error:
@@ -253,7 +253,7 @@ class Dispatcher:
     async def _draw_at_random(
         self,
         call: wire.Call,
-        method: TableCommand,
+        handler: CommandHandler,
         draw: Callable[[], Awaitable[CommandResult]],
         cost: int,
     ) -> None:
@@ -263,7 +263,7 @@ class Dispatcher:
             self.session.budget.refund(cost, error)
             raise
         self.session.budget.cpu.step(EVENT_SECONDS * len(done.events))
-        self.session.answer(call, method.answer(done))
+        self.session.answer(call, handler.answer(done))
 
     # Requests that take more than one step
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from dealer.gateway.rpc import commands as c
 from dealer.gateway.rpc import feed, joining, queries, seating
-from dealer.gateway.rpc.commands import TableCommand
+from dealer.gateway.rpc.commands import CommandHandler
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
@@ -32,7 +32,7 @@ class Method:
 
     params: type[p.Params]
     results: tuple[type[Struct], ...]
-    handler: TableCommand | Handler
+    handler: CommandHandler | Handler
     automatic: bool = False
     pushes: bool = False
 
@@ -40,7 +40,7 @@ class Method:
     def summary(self) -> str:
         """What the method does, in one sentence: the docstring of its handler."""
         handler = self.handler
-        described = handler.build if isinstance(handler, TableCommand) else handler
+        described = handler.build if isinstance(handler, CommandHandler) else handler
         return inspect.getdoc(described) or ""
 
 
@@ -55,8 +55,8 @@ def _command(
     of_players: bool = False,
 ) -> Method:
     measured = role == "host" or automatic  # the others move a few cards, or write a text
-    command = TableCommand(build, answer, role, of_players, measured)
-    return Method(params, (result,), command, automatic)
+    handler = CommandHandler(build, answer, role, of_players, measured)
+    return Method(params, (result,), handler, automatic)
 
 
 METHODS: dict[str, Method] = {

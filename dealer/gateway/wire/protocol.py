@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
@@ -17,12 +17,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from dealer.errors import DealerError, RateLimited, Refused, Unavailable
-from dealer.game.view import Viewer, may_see
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.params import Params
 from dealer.gateway.wire.results import Error
 from dealer.gateway.wire.views import ErrorData
-from dealer.service import EventRecord
 
 PROTOCOL = "dealer.v1"
 """WebSocket subprotocol."""
@@ -219,44 +217,19 @@ def notification(method: str, params: Struct) -> bytes:
     return b'{"jsonrpc":"2.0","method":"' + method.encode() + b'","params":' + encode(params) + b"}"
 
 
-def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
-    """The frame with the events of one append, in their order, as `viewer` may see them.
-
-    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat.
-    """
-    if len(entries) == 1:
-        (entry,) = entries
-        shown = entry.leaf
-        if viewer and entry.seat and may_see(viewer, entry.seat, entry.version):
-            shown = f'{shown[:-1]},"private":{entry.private}}}'
-        payload = f'{{"jsonrpc":"2.0","method":"event","params":{shown}}}'.encode()
-    else:
-        listed = ",".join(
-            [
-                entry.leaf
-                if entry.seat is None or not may_see(viewer, entry.seat, entry.version)
-                else f'{entry.leaf[:-1]},"private":{entry.private}}}'
-                for entry in entries
-            ]
-        )
-        payload = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
-    size = len(payload)
-    return (_HEADS[size] if size < len(_HEADS) else _head(size)) + payload
-
-
 def text_frame(payload: bytes) -> bytes:
     """A text message as one final, unmasked frame (RFC 6455, section 5.2)."""
-    return _head(len(payload)) + payload
+    return frame_head(len(payload)) + payload
 
 
 def result_frame(id: bytes, answer: Struct) -> bytes:
     """The frame with the result of a request."""
     payload = b'{"jsonrpc":"2.0","id":' + id + b',"result":' + encode(answer) + b"}"
     size = len(payload)
-    return (_HEADS[size] if size < len(_HEADS) else _head(size)) + payload
+    return (HEADS[size] if size < len(HEADS) else frame_head(size)) + payload
 
 
-def _head(size: int) -> bytes:
+def frame_head(size: int) -> bytes:
     """The head of a frame with a payload of so many bytes."""
     if size < 126:
         return b"\x81" + size.to_bytes(1, "big")
@@ -265,5 +238,5 @@ def _head(size: int) -> bytes:
     return b"\x81\x7f" + size.to_bytes(8, "big")
 
 
-_HEADS = tuple(map(_head, range(1024)))
+HEADS = tuple(map(frame_head, range(1024)))
 """The heads of short frames, made once: every event and every answer needs one."""

@@ -7,12 +7,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from dealer.game.state import Table
+from dealer.gateway.push import event_frames
 from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
-from dealer.gateway.wire import protocol
 from dealer.service import executor
 from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault, fault_of
@@ -55,7 +55,7 @@ def seat_keeps_its_rights_after_leaving() -> list[Replacement]:
     ]
 
 
-@fault_of(protocol, "event_frame")
+@fault_of(event_frames, "event_frame")
 def private_face_sent_to_every_seat(frame: Any, entries: Any, viewer: Any) -> bytes:
     """The frame of the player who drew a card goes to the other players, too."""
     for entry in entries:
