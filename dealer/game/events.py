@@ -107,7 +107,11 @@ class HostTransferred(EventType):
 
 @immutable
 class NoteAdded(EventType):
-    """A text was added by a seat, or by the host or a service (0); it changes nothing."""
+    """A text was added by a seat, or by the host or a service (0).
+
+    It changes nothing, except for two kinds that only the server adds: `take_back`, after the
+    events that reverse a move, and `seat_move`, before SeatLeft and SeatTaken of one player.
+    """
 
     seat: int
     kind: str

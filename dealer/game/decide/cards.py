@@ -31,6 +31,8 @@ def draw(command: Draw, table: Table) -> list[Event]:
     """Draw cards into the actor's hand, as CardDrawn events in their order."""
     actor, round_ = command.actor, table.round
     action = "draw" if command.source == DECK else "pile"
+    # The most frequent command: its conditions are tested without calls. A function is called only
+    # where its test has failed, to refuse with the reason; only a host may pass the first two.
     seat = actor.seat
     if seat not in table.seats or table.rules.who[action] != "players":
         seat = require_seat(table, actor)
