@@ -27,7 +27,7 @@ from tests.gateway.rpc_client import RpcClient
 DEALER = str(Path(dealer.__file__).parent) + "/"
 SEATS = 4
 DRAWS = 100
-CALLS = 124
+CALLS = 128
 """With the read models. Each draw has a commit of its own here, whose 40 calls are shared by the
 draws of many tables otherwise."""
 
