@@ -49,6 +49,9 @@ MORE_ROWS = {
     "stream.behind AND": MARKED + MORE,
     "s.last > coalesce(h.last, 0)": 6 * (MARKED + MORE),  # one of each SQL table, each half minute
     "UPDATE moves SET card": 100,  # the moves of a round
+    # The end of a round, and its beginning: its events are read next.
+    "SELECT min(version) FROM event WHERE stream": 100,
+    "type IN ('RoundOpened', 'RoundClosed') ORDER BY version DESC": 100,
 }
 """Parts of statements: how many more rows these may read."""
 
