@@ -40,7 +40,7 @@ class OpenBundle:
 def open_bundle(
     file: str | os.PathLike[str], *, key: bytes | str | None = None, saved: Sequence[str] = ()
 ) -> OpenBundle:
-    """The bundle in a file, which is verified first.
+    """The bundle in a file, which is verified first, as `dealer verify` does.
 
     `key` is the table's key if you know it, 32 bytes or hex, and `saved` are checkpoints that you
     kept, as for `dealer.proof.verify.verify`. Raises the ProofFault of the first fault,
@@ -48,5 +48,6 @@ def open_bundle(
 
         print(dealer.open_bundle("game.jsonl").state(at=57, viewer=2).hand(2))
     """
-    lines = bundle.read(Path(file).read_bytes())
-    return OpenBundle(Game.read(lines, verify(lines, key=key, saved=saved)))
+    data, notes = bundle.restore(Path(file).read_bytes())
+    lines = bundle.read(data)
+    return OpenBundle(Game.read(lines, verify(lines, key=key, saved=saved, notes=notes)))

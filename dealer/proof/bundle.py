@@ -8,10 +8,25 @@ hidden parts and no salts: they are recomputed from the revealed secrets of the 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from dealer.game.events import PROTOCOL
 from dealer.proof.canonical import dump
+
+GZIP = b"\x1f\x8b"
+MARK = b"\xef\xbb\xbf"
+
+LONGEST = 2**30
+LONGEST_RATIO = 100
+"""Most bytes of a decompressed file: in all, and for each byte of the compressed one."""
+
+DECOMPRESSED = "the file was compressed with gzip; it was decompressed"
+UNMARKED = "a byte order mark was put before the first line; it was removed"
+LINE_ENDS = "line ends were changed to CRLF; they were changed back"
+EMPTY_LINES = "empty lines were added at the end; they were removed"
+LAST_NEWLINE = "the newline at the end was missing; it was added"
 
 
 def header(*, origin: str, key: bytes) -> str:
@@ -38,3 +53,51 @@ def read(data: bytes) -> list[bytes]:
     The content is not validated: any bytes have lines, and the verifier reports their faults.
     """
     return data.removesuffix(b"\n").split(b"\n")
+
+
+class Restored(NamedTuple):
+    """The bytes of a file as the server sent them; `notes` say what was undone, in this order."""
+
+    data: bytes
+    notes: list[str]
+
+    def lines(self) -> list[bytes]:
+        """The lines of the file, see `read`."""
+        return read(self.data)
+
+
+def restore(data: bytes) -> Restored:
+    """Undo what other tools change when they save a file, if nothing of it is lost by that.
+
+    It is one layer of gzip, a byte order mark before the first line, CRLF at the end of every line,
+    and other than one newline at the end. All else is left to the verifier, above all a CR or a
+    mark elsewhere: canonical lines have none, so someone put it there.
+    """
+    notes = []
+    if data.startswith(GZIP) and (whole := _decompress(data)) is not None:
+        data = whole
+        notes.append(DECOMPRESSED)
+    if data.startswith(MARK):
+        data = data.removeprefix(MARK)
+        notes.append(UNMARKED)
+    if 0 < data.count(b"\r\n") == data.count(b"\r") == data.count(b"\n"):
+        data = data.replace(b"\r\n", b"\n")
+        notes.append(LINE_ENDS)
+    content = data.rstrip(b"\n")
+    if content and data.endswith(b"\n\n"):
+        notes.append(EMPTY_LINES)
+    elif content == data and data:
+        notes.append(LAST_NEWLINE)
+    return Restored(content + b"\n" if content else data, notes)
+
+
+def _decompress(data: bytes) -> bytes | None:
+    """The content of a gzip file; None if it is cut, damaged, too long, or followed by more."""
+    most = min(LONGEST, LONGEST_RATIO * len(data))
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        whole = unpacking.decompress(data, most + 1)
+    except zlib.error:
+        return None
+    complete = unpacking.eof and not unpacking.unused_data
+    return whole if complete and len(whole) <= most else None

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from dealer.errors import NotCanonical
 
+NOT_CANONICAL = "This is JSON, but not in its canonical form."
 INTEGER_MAX = 2**53 - 1
 DEPTH_MAX = 256
 
@@ -56,7 +57,7 @@ def decode(text: bytes | str, *, newlines: bool = False) -> Any:
         raise NotCanonical(f"This is not JSON: {error}.") from None
     _check(value, DEPTH_MAX, newlines=newlines)
     if dump(value) != text:
-        raise NotCanonical("This is JSON, but not in its canonical form.")
+        raise NotCanonical(NOT_CANONICAL)
     return value
 
 

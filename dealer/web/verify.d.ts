@@ -1,9 +1,10 @@
 /**
  * The verifier of tables: whether a game was fair. verify.js itself describes every check.
  *
- *     import { linesOf, reportLines, verify } from "./verify.js";
+ *     import { linesOf, reportLines, restore, verify } from "./verify.js";
  *
- *     const report = await verify(linesOf(bundle), { key, saved });
+ *     const { bytes, notes } = await restore(file);
+ *     const report = await verify(linesOf(bytes), { key, saved, notes });
  *     console.log(report.fault === null ? "fair" : report.fault.sentence);
  */
 
@@ -29,12 +30,21 @@ export function verify(
     key?: Uint8Array | string | null;
     /** Checkpoints that you saved. */
     saved?: Iterable<string>;
+    /** What `restore` undid in the file. */
+    notes?: string[];
     /** Called from time to time and awaited, so that a page can be painted. */
     progress?: ((done: number, total: number) => unknown) | null;
   },
 ): Promise<Report>;
 /** The lines of a bundle file. Only a newline ends a line; the last line may lack it. */
 export function linesOf(file: Uint8Array): Uint8Array[];
+/**
+ * A file as the server sent it: gzip, a byte order mark at the beginning, CRLF at the end of every
+ * line, and none or several newlines at the end are undone, and nothing else. `notes` say what was.
+ */
+export function restore(file: Uint8Array): Promise<{ bytes: Uint8Array; notes: string[] }>;
+/** All possible notes. */
+export const NOTES: Record<"gzip" | "mark" | "crlf" | "empty" | "newline", string>;
 
 export interface Report {
   /** Null for a fair game. */
@@ -47,6 +57,8 @@ export interface Report {
   key: string;
   /** The number of saved checkpoints. */
   saved: number;
+  /** What was undone in the file. */
+  notes: string[];
   /** `size`: of the newest checkpoint that the key cosigned. */
   cosigners: { key: string; name: string; count: number; size: number }[];
 }

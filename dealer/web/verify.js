@@ -7,7 +7,7 @@
  * you have read: a page served by a cheating server could show any result.
  *
  *     node verify.js FILE [--key HEX] [--saved FILE]… [--json]      exit code 0: fair, 1: not
- *     import { linesOf, verify } from "./verify.js"                 in a browser
+ *     import { linesOf, restore, verify } from "./verify.js"        in a browser
  *
  * A bundle is a header line, one line for each event (a leaf of a Merkle tree), and then the
  * checkpoints that the house signed. The checks run in this order and stop at the first fault:
@@ -66,19 +66,22 @@ async function inCheck(check, line, step) {
  * @typedef {{ version: number, round: number, k: number, step: number, i: number, j: number,
  *   words: number[], cards: string[] }} Swap
  * @typedef {{ fault: FaultReport | null, remarks: ReturnType<typeof noRemarks>, swaps: Swap[],
- *   origin: string, key: string, saved: number,
+ *   origin: string, key: string, saved: number, notes: string[],
  *   cosigners: { key: string, name: string, count: number, size: number }[] }} Report
  *
  * @param {Iterable<string | Uint8Array>} lines
  * @param {object} [options]
  * @param {Uint8Array | string | null} [options.key] the table's key if you know it, bytes or hex
  * @param {Iterable<string>} [options.saved] checkpoints that you saved
+ * @param {string[]} [options.notes] what `restore` undid in the file
  * @param {((done: number, total: number) => unknown) | null} [options.progress] called from time to
  *   time and awaited, so that a page can be painted
  * @returns {Promise<Report>} `remarks` are counted, and `swaps` (of closed rounds) listed, up to
  *   the end or the first fault
  */
-export async function verify(lines, { key = null, saved = [], progress = null } = {}) {
+export async function verify(
+  lines, { key = null, saved = [], notes: undone = [], progress = null } = {},
+) {
   await checkMachine();
   const bundle = Array.from(lines ?? []);
   const notes = Array.from(saved ?? []);
@@ -87,7 +90,7 @@ export async function verify(lines, { key = null, saved = [], progress = null } 
     fault: null,
     remarks: noRemarks(),
     swaps: [], // of closed rounds: { version, round, k, step, i, j, words, cards }
-    origin: "", key: "", saved: notes.length,
+    origin: "", key: "", saved: notes.length, notes: undone,
     cosigners: [], // { key, name, count, size }: size of the newest head that key cosigned
   };
   try {
@@ -99,7 +102,10 @@ export async function verify(lines, { key = null, saved = [], progress = null } 
     await replay(parts, roots, report, (done) => progress?.(bundle.length + done, total));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    report.fault = { check: error.check, line: error.line, sentence: error.message };
+    const kind = kindOf(error, bundle, undone);
+    report.fault = { check: error.check, line: error.line, sentence: kind ?? error.message };
+    // No bundle, or not the whole of it: nothing was repaired.
+    if (kind !== null) report.notes = undone.filter((note) => note !== NOTES.newline);
   }
   await progress?.(total, total);
   return report;
@@ -129,6 +135,184 @@ export function linesOf(file) {
   }
   if (start < file.length || start === 0) lines.push(file.subarray(start));
   return lines;
+}
+
+
+// ————————————————————————————————————————— saved files ——————————————————————————————————————————
+//
+// Other tools change a file when they save it. What is lossless is undone and noted: one layer of
+// gzip, a byte order mark before the first line, CRLF at the end of every line, and other than one
+// newline at the end. Nothing else is, above all no CR or mark elsewhere: canonical lines have none,
+// so someone put it there.
+
+/** What was undone, in this order. */
+export const NOTES = {
+  gzip: "the file was compressed with gzip; it was decompressed",
+  mark: "a byte order mark was put before the first line; it was removed",
+  crlf: "line ends were changed to CRLF; they were changed back",
+  empty: "empty lines were added at the end; they were removed",
+  newline: "the newline at the end was missing; it was added",
+};
+
+/** Most bytes of a decompressed file: in all, and for each byte of the compressed one. */
+const LONGEST = 2 ** 30;
+const LONGEST_RATIO = 100;
+
+const [LF, CR] = [0x0a, 0x0d];
+const beginsWith = (file, ...first) => first.every((byte, n) => file[n] === byte);
+
+/**
+ * A file as the server sent it, and notes of what was undone.
+ *
+ * @param {Uint8Array} file
+ * @returns {Promise<{ bytes: Uint8Array, notes: string[] }>}
+ */
+export async function restore(file) {
+  const notes = [];
+  let bytes = new Uint8Array(file.buffer, file.byteOffset, file.length); // node's files are Buffers
+  const whole = beginsWith(bytes, 0x1f, 0x8b) ? await gunzip(bytes) : null;
+  if (whole !== null) {
+    bytes = whole;
+    notes.push(NOTES.gzip);
+  }
+  if (beginsWith(bytes, 0xef, 0xbb, 0xbf)) {
+    bytes = bytes.subarray(3);
+    notes.push(NOTES.mark);
+  }
+  if (hasCrlfOnly(bytes)) {
+    bytes = bytes.filter((byte) => byte !== CR);
+    notes.push(NOTES.crlf);
+  }
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === LF) end -= 1;
+  if (end === 0) return { bytes, notes };
+  if (bytes.length > end + 1) notes.push(NOTES.empty);
+  if (bytes.length === end) notes.push(NOTES.newline);
+  bytes = bytes.length === end ? join(bytes, Uint8Array.of(LF)) : bytes.subarray(0, end + 1);
+  return { bytes, notes };
+}
+
+/** Whether every CR stands before an LF, and every LF behind a CR, and there are any. */
+function hasCrlfOnly(bytes) {
+  let found = false;
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] === LF) return false;
+    if (bytes[at] !== CR) continue;
+    if (bytes[at + 1] !== LF) return false;
+    found = true;
+    at += 1;
+  }
+  return found;
+}
+
+/** The content of a gzip file; null if it is cut, damaged, too long, or followed by more. */
+async function gunzip(bytes) {
+  const most = Math.min(LONGEST, LONGEST_RATIO * bytes.length);
+  const blob = new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (bytes)]);
+  const reader = blob.stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+  const parts = [];
+  let length = 0;
+  try {
+    for (let read; !(read = await reader.read()).done; length += read.value.length) {
+      if (length + read.value.length > most) {
+        await reader.cancel();
+        return null;
+      }
+      parts.push(read.value);
+    }
+  } catch {
+    return null;
+  }
+  // Node ignores what follows: then the file does not end with the length of the content.
+  const end = new DataView(bytes.buffer, bytes.byteOffset + bytes.length - 4);
+  return end.getUint32(0, true) === length ? join(...parts) : null;
+}
+
+// What a file is instead of a bundle. Check, line and verdict of the fault stay.
+
+const AGAIN = "Download the bundle again.";
+const PACKED = "Unpack it, and verify the bundle that is in it.";
+const NOT_CANONICAL = "This is JSON, but not in its canonical form.";
+
+/** Kinds of files by their first bytes, which are written as characters U+0000–00FF. */
+const BEGINNINGS = [
+  ["\x1f\x8b", "This gzip file is cut, damaged, followed by something else, or when decompressed " +
+    `longer than ${LONGEST_RATIO} times its length or ${LONGEST / 2 ** 20} MiB. Decompress it, and ` +
+    "verify the result."],
+  ["PK\x03\x04", `This is a zip archive, not a bundle. ${PACKED}`],
+  ["PK\x05\x06", "This is an empty zip archive, not a bundle."],
+  ["BZh", `This file is compressed with bzip2. ${PACKED}`],
+  ["\xfd7zXZ\0", `This file is compressed with xz. ${PACKED}`],
+  ["\x28\xb5\x2f\xfd", `This file is compressed with zstd. ${PACKED}`],
+  ["7z\xbc\xaf\x27\x1c", `This is a 7z archive, not a bundle. ${PACKED}`],
+  ["SQLite format 3\0", "This is an SQLite database, not a bundle: `dealer export` makes one."],
+  ["%PDF-", `This is a PDF file, not a bundle. ${AGAIN}`],
+  ["HTTP/", "This file begins with the headers of an HTTP answer. Save the bundle without them."],
+];
+const UTF_16 = ["\xff\xfe", "\xfe\xff", "{\0", "\0{"];
+
+/** The first bytes of a line as characters U+0000–00FF. */
+function beginningOf(line) {
+  const bytes = typeof line === "string" ? utf8.encode(line.slice(0, 64)) : line;
+  return bytes instanceof Uint8Array ? String.fromCharCode(...bytes.subarray(0, 64)) : "";
+}
+
+/** A sentence about the file if it is the cause of the fault, else null. */
+function kindOf({ check, line, message }, lines, notes) {
+  const end = lines.length - 1;
+  if (check === "heads" && !beginningOf(lines[end]).startsWith('{"checkpoint":')) {
+    return `The file ends after line ${end}, before the checkpoints: it was cut there, or they ` +
+      `were removed. ${AGAIN}`;
+  }
+  if (check !== "form" || line > end) return null;
+  const kind = line === 0 ? kindByBeginning(lines) : null;
+  if (kind !== null) return kind;
+  const given = lines[line];
+  if (typeof given === "string" ? given.endsWith("\r") : given?.[given.length - 1] === CR) {
+    return `This line ends with CR: only CRLF at the end of every line is undone. ${AGAIN}`;
+  }
+  if (line > 0 && beginningOf(given).startsWith("\xef\xbb\xbf")) {
+    return `A byte order mark is inside the file: only one at its beginning is undone. ${AGAIN}`;
+  }
+  if (message === NOT_CANONICAL) {
+    return "This line is JSON, but not in its canonical form: its spaces, escapes or numbers or the " +
+      `order of its members were changed, as by a program that reads and writes JSON. ${AGAIN}`;
+  }
+  const cut = line === end && notes.includes(NOTES.newline) && beginningOf(given).startsWith("{");
+  if (!cut || isJson(given)) return null;
+  const held = line === 0 ? "no line holds" : `the header and ${line - 1} lines hold`;
+  return `The file is cut at line ${line}; ${held}. Download the rest, or all of it.`;
+}
+
+function kindByBeginning(lines) {
+  const first = beginningOf(lines[0]);
+  const filled = lines.find((one) => beginningOf(one).search(/[^ \t\r\n]/) >= 0);
+  if (filled === undefined) return `The file is empty. ${AGAIN}`;
+  for (const [beginning, sentence] of BEGINNINGS) if (first.startsWith(beginning)) return sentence;
+  if (UTF_16.some((beginning) => first.startsWith(beginning))) {
+    return "This is UTF-16 text; a bundle is UTF-8. Save it as UTF-8, or download it again.";
+  }
+  const text = beginningOf(filled).replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
+  if (text.startsWith("<")) {
+    const html = /^<(?:!doctype html|html|head|body)/i.test(text);
+    return `This is ${html ? "an HTML page" : "HTML or XML"}, not a bundle. ${AGAIN}`;
+  }
+  if (text.startsWith("[")) {
+    return `This is a JSON array; a bundle is lines, each with one JSON object. ${AGAIN}`;
+  }
+  if (text === "{") {
+    return `This JSON was indented; each line of a bundle is one JSON object. ${AGAIN}`;
+  }
+  return null;
+}
+
+function isJson(line) {
+  try {
+    JSON.parse(typeof line === "string" ? line : decodeUtf8(line));
+  } catch {
+    return false;
+  }
+  return true;
 }
 
 
@@ -415,7 +599,7 @@ export function decode(line) {
     fail("This is not JSON.");
   }
   checkValue(value, text.startsWith('{"checkpoint":') ? UNFIT_IN_NOTE : UNFIT, DEPTH_MAX);
-  if (canonical(value) !== text) fail("This is JSON, but not in its canonical form.");
+  if (canonical(value) !== text) fail(NOT_CANONICAL);
   return { value, raw: utf8.encode(text) };
 }
 
@@ -1413,7 +1597,7 @@ export function verdicts(report) {
 }
 
 /**
- * The report as lines of text for readers: one for each check, then the counts.
+ * The report as lines of text for readers: one for each check, then the counts, then the notes.
  *
  * @param {Report} report
  * @returns {string[]}
@@ -1421,7 +1605,7 @@ export function verdicts(report) {
 export function reportLines(report) {
   const lines = results(report).map(({ check, state, sentence }) =>
     `${state}: ${TITLES[check]} (${check}): ${sentence}${sentence.endsWith(".") ? "" : "."}`);
-  return [...lines, ...counted(report)];
+  return [...lines, ...counted(report), ...report.notes.map((note) => `note: ${note}.`)];
 }
 
 /**
@@ -1548,18 +1732,22 @@ export const safeText = (text) =>
   text.split(FLAG).map((part, index) => (index % 2 === 1 ? part : safePart(part))).join("");
 
 async function commandLine(given, readFile) {
-  const options = { key: null, saved: [] };
+  const options = { key: null, saved: [], notes: [] };
   const files = [];
   let json = false;
   for (let n = 0; n < given.length; n++) {
     if (given[n] === "--json") json = true;
     else if (given[n] === "--key" && n + 1 < given.length) options.key = given[++n].toLowerCase();
     else if (given[n] === "--saved" && n + 1 < given.length) {
-      options.saved.push(...notesIn(readFile(given[++n]).toString("utf8")));
+      const kept = await restore(readFile(given[++n]));
+      options.saved.push(...notesIn(new TextDecoder("utf-8", { ignoreBOM: true }).decode(kept.bytes)));
+      options.notes.push(...kept.notes.map((note) => `${given[n]}: ${note}`));
     } else files.push(given[n]);
   }
   if (files.length !== 1 || files[0].startsWith("--")) throw new Error(USAGE);
-  const report = await verify(linesOf(readFile(files[0])), options);
+  const { bytes, notes } = await restore(readFile(files[0]));
+  options.notes.unshift(...notes);
+  const report = await verify(linesOf(bytes), options);
   if (json) console.log(JSON.stringify(report));
   else for (const line of reportLines(report)) console.log(safeText(line));
   return report.fault === null ? 0 : 1;

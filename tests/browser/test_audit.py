@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from playwright.async_api import Page, TimeoutError, expect
 
 from dealer.cli.demo_game import play
 from dealer.gateway.http.self_contained_page import audit_page
+from dealer.proof.bundle import DECOMPRESSED, LINE_ENDS, UNMARKED
 from tests.browser.conftest import PHONE
 from tests.web.forged_bundles import Base, dump
 from tests.web.js_verifier import Line
@@ -351,6 +353,27 @@ async def test_an_unsigned_log_is_reported(open_page, tables, tmp_path) -> None:
         "form": "passed", "heads": "failed", **dict.fromkeys(CHECKS[2:], "not checked"),
     }  # fmt: skip
     await expect(page.locator("#no-replay")).to_contain_text("Nothing can be replayed")
+
+
+async def test_a_file_that_other_tools_changed_is_restored(
+    open_page, tables, tmp_path, one_file
+) -> None:
+    bundle = written(tables[0].bundle.lines, tmp_path)
+    bundle.write_bytes(gzip.compress(b"\xef\xbb\xbf" + bundle.read_bytes().replace(b"\n", b"\r\n")))
+    page = await open_page(one_file)
+    await checked(page, bundle)
+    assert await answers(page) == UNSAVED
+    for sentence in (DECOMPRESSED, UNMARKED, LINE_ENDS):
+        await expect(page.locator("#verdict-words")).to_contain_text(sentence[1:])
+
+
+async def test_a_file_that_is_no_bundle_is_named(open_page, tmp_path, one_file) -> None:
+    file = tmp_path / "error.html"
+    file.write_text("<!doctype html><title>502 Bad Gateway</title>")
+    page = await open_page(one_file)
+    await checked(page, file)
+    assert (await answers(page))["form"] == "failed"
+    await expect(page.locator("#fault-sentence")).to_contain_text("This is an HTML page")
 
 
 async def test_a_given_key_and_checkpoint_are_used(open_page, tables, tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dealer.proof.bundle import DECOMPRESSED, LAST_NEWLINE, LINE_ENDS, UNMARKED
 from dealer.proof.note import ED25519, Verifier
 from dealer.proof.verify import CHECKS
 from tests.harness.programs import output_of
@@ -87,6 +89,43 @@ def test_saved_checkpoints(ask: Ask, game: Path, played: Played, tmp_path: Path)
     kept.write_text('{"size": 3}\n')
     assert ask("verify", game, "--saved", kept).code == 2
     assert ask("verify", game, "--saved", tmp_path / "none").code == 2
+
+
+def test_what_other_tools_changed_is_undone_and_noted(
+    ask: Ask, game: Path, played: Played, tmp_path: Path
+) -> None:
+    unchanged = ask("verify", game)
+    game.write_bytes(gzip.compress(game.read_bytes().replace(b"\n", b"\r\n")))
+    answer = ask("verify", game)
+    assert (answer.code, answer.err) == (0, "")
+    notes = [DECOMPRESSED, LINE_ENDS]
+    assert answer.lines == [*unchanged.lines, *(f"note: {note}." for note in notes)]
+    note, kept = tmp_path / "note.txt", tmp_path / "checkpoints.jsonl"
+    note.write_bytes(b"\xef\xbb\xbf" + played.saved[0].replace("\n", "\r\n").encode())
+    lines = (json.dumps({"note": each}, ensure_ascii=False) for each in played.saved)
+    kept.write_bytes("\r\n".join(lines).encode())
+    result = json.loads(ask("verify", game, "--saved", note, "--saved", kept, "--json").out)
+    assert result["ok"]
+    notes += [f"{note}: {UNMARKED}", f"{note}: {LINE_ENDS}"]
+    assert result["notes"] == [*notes, f"{kept}: {LINE_ENDS}", f"{kept}: {LAST_NEWLINE}"]
+
+
+@pytest.mark.parametrize("command", [["history"], ["state"], ["lab", "table"]])
+def test_other_commands_read_such_a_file_too(ask: Ask, game: Path, command: list[str]) -> None:
+    unchanged = ask(*command, game)
+    assert unchanged.code == 0
+    game.write_bytes(gzip.compress(b"\xef\xbb\xbf" + game.read_bytes().replace(b"\n", b"\r\n")))
+    assert ask(*command, game) == unchanged
+
+
+def test_a_page_of_an_error_is_no_tampering(ask: Ask, game: Path) -> None:
+    game.write_text("<html><body>502 Bad Gateway</body></html>")
+    answer = ask("verify", game)
+    assert answer.code == 1
+    assert answer.lines[0] == (
+        "failed: Each line is well formed (form): line 0: "
+        "This is an HTML page, not a bundle. Download the bundle again."
+    )
 
 
 def _forge(game: Path, old: str, new: str) -> None:

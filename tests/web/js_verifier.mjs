@@ -26,6 +26,11 @@ const METHODS = {
     const report = swaps ? found : { ...found, swaps: undefined };
     return { ...report, lines: verifier.reportLines(found) };
   },
+  async file({ file }) {
+    const { bytes, notes } = await verifier.restore(unhex(file));
+    const report = await verifier.verify(verifier.linesOf(bytes), { notes });
+    return { bytes: hex(bytes), restored: notes, report, lines: verifier.reportLines(report) };
+  },
   async split({ file }) {
     return verifier.linesOf(unhex(file)).map(hex);
   },

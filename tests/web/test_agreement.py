@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
+from dealer.proof.bundle import restore
 from dealer.proof.verify import CHECKS, Report
 from tests.proof import forge
 from tests.proof.log_builder import CARDS, HOUSE_SEED, LogBuilder, note_of, some_bytes
 from tests.proof.test_forging import HOUSE, KEY, LINES
 from tests.proof.test_rules import LEGAL, RULES
+from tests.proof.test_saved_files import BUNDLE, LOSSLESS, OTHER, report_on
 from tests.proof.test_verify import everything, reusing_nonces
 from tests.web import mutated_notes
 from tests.web.forged_bundles import ODD, dump, forged
-from tests.web.js_verifier import Bundle, Line, compare
+from tests.web.js_verifier import Bundle, Line, ask, compare
 from tests.web.mutated_notes import NoteSigner
 from tests.web.played_tables import Played, real_tables
 
@@ -195,3 +197,31 @@ def test_both_verifiers_reject_a_secret_of_another_length() -> None:
     ]
     reports = agreed_reports(Bundle("", log.lines(), HOUSE_KEY) for log in logs)
     assert [report.ok for report in reports] == [len(secret) == 32 for secret in secrets]
+
+
+def test_both_verifiers_agree_on_saved_files() -> None:
+    """What is undone, the notes of it, the fault, and what the fault says of the file."""
+    cut = [BUNDLE[:size] for size in range(0, len(BUNDLE), 307)]
+    files = [change(BUNDLE) for change, _ in LOSSLESS.values()]
+    files += [file for file, _, _ in OTHER.values()]
+    files += cut + [part.replace(b"\n", b"\r\n") for part in cut]
+    answers = ask({"do": "file", "file": file.hex()} for file in files)
+    named = 0
+    for file, answer in zip(files, answers, strict=True):
+        data, notes = restore(file)
+        assert (answer["bytes"], answer["restored"]) == (data.hex(), notes)
+        ours, theirs = report_on(file), answer["report"]
+        assert theirs["notes"] == ours.notes
+        if ours.fault is None:
+            assert theirs["fault"] is None
+            assert answer["lines"] == ours.lines()
+            continue
+        assert (theirs["fault"]["check"], theirs["fault"]["line"]) == (
+            ours.fault.check,
+            ours.fault.line,
+        )
+        if ours.fault.sentence.startswith(("This ", "The file ", "A byte order mark ")):
+            own = ours.fault.sentence.startswith(("This is not", "This leaf"))
+            named += not own
+            assert own or theirs["fault"]["sentence"] == ours.fault.sentence
+    assert named > len(OTHER) + len(cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dealer.proof.bundle import DECOMPRESSED, LAST_NEWLINE, LINE_ENDS, UNMARKED
 from dealer.proof.verify.report import TITLES
 from tests.proof.log_builder import HOUSE_SEED, LogBuilder, note_of, vectors
 from tests.web import js_verifier
@@ -72,6 +74,25 @@ def test_the_report_is_printed_as_json(bundle: Path) -> None:
     assert report["fault"] is None
     assert report["remarks"]["cosigned"] == 5
     assert len(report["swaps"]) > 0
+
+
+def test_what_other_tools_changed_is_undone_and_noted(bundle: Path, tmp_path: Path) -> None:
+    note, kept = tmp_path / "note", tmp_path / "checkpoints.jsonl"
+    note.write_bytes(b"\xef\xbb\xbf" + HONEST["saved"][0].replace("\n", "\r\n").encode())
+    lines = "\r\n".join(json.dumps({"note": each}) for each in HONEST["saved"])
+    kept.write_bytes(gzip.compress(lines.encode()))
+    bundle.write_bytes(bundle.read_bytes().replace(b"\n", b"\r\n"))
+    done = run(FILE, bundle, "--saved", note, "--saved", kept)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-6:] == [
+        f"note: {LINE_ENDS}.",
+        f"note: {note}: {UNMARKED}.",
+        f"note: {note}: {LINE_ENDS}.",
+        f"note: {kept}: {DECOMPRESSED}.",
+        f"note: {kept}: {LINE_ENDS}.",
+        f"note: {kept}: {LAST_NEWLINE}.",
+    ]
+    assert json.loads(run(FILE, bundle, "--json").stdout)["notes"] == [LINE_ENDS]
 
 
 @pytest.mark.parametrize("arguments", [[], ["--key"], ["no such file"], ["a", "b"], ["--what"]])

@@ -84,8 +84,10 @@ def _read(source: str, database: str, url: str | None, house_key: Path | None) -
     from dealer.cli.commands.verify import examine, read_bundle
     from dealer.history.replay import Game
 
+    notes: list[str] = []
     if source == "-" or (url is None and Path(source).is_file()):
-        lines = read_bundle(source)
+        file = read_bundle(source)
+        lines, notes = file.lines(), file.notes
     else:
         lines = bundle.of_table(database, source, url=url, house_key=house_key)
-    return Game.read(lines, examine(lines))
+    return Game.read(lines, examine(lines, notes=notes))

@@ -90,8 +90,9 @@ def _of_bundle(source: str, at: int | None, viewer: Viewer) -> PastTable:
     from dealer.cli.commands.verify import examine, read_bundle
     from dealer.history.replay import Game
 
-    lines = read_bundle(source)
-    return OpenBundle(Game.read(lines, examine(lines))).state(at, viewer=viewer)
+    file = read_bundle(source)
+    lines = file.lines()
+    return OpenBundle(Game.read(lines, examine(lines, notes=file.notes))).state(at, viewer=viewer)
 
 
 async def _of_log(

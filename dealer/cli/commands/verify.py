@@ -54,13 +54,21 @@ def verify(
     Prints the result of each check, the first fault if there is one, and what the bundle cannot
     prove. The exit code is 0 if all checks pass and 1 if not. Only the file is read.
 
+    What other tools change in a saved file without loss is undone, and a note says so: gzip, a byte
+    order mark at its beginning, CRLF at the end of every line, and none or several newlines at its
+    end. Any other change is a fault: lines that were indented or written again, some line ends, a
+    file that is cut. The fault says what the file is, if it is no bundle.
+
     ```
     dealer verify game.jsonl
     dealer verify game.jsonl --key 5c2f… --saved checkpoints.jsonl
     curl -s http://…/tables/0199f3c2…/bundle.jsonl | dealer verify -
     ```
     """
-    report = examine(read_bundle(file), key=key, saved=_notes(saved or ()))
+    bundle_file = read_bundle(file)
+    known, undone = _notes(saved or ())
+    notes = [*bundle_file.notes, *undone]
+    report = examine(bundle_file.lines(), key=key, saved=known, notes=notes)
     if as_json:
         say_json(as_members(report))
     else:
@@ -69,14 +77,20 @@ def verify(
         raise typer.Exit(1)
 
 
-def examine(lines: list[bytes], *, key: str | None = None, saved: Sequence[str] = ()) -> Report:
+def examine(
+    lines: list[bytes],
+    *,
+    key: str | None = None,
+    saved: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> Report:
     """The verifier's report; `key` is hex or a verifier key, which also names the origin."""
     from dealer.proof.verify import CHECKS
     from dealer.proof.verify import verify as prove
 
     pinned, origin = _key(key)
     with progress("Checking") as step:
-        report = prove(lines, key=pinned, saved=saved, progress=step)
+        report = prove(lines, key=pinned, saved=saved, notes=notes, progress=step)
     earlier = report.fault is not None and report.fault.check == CHECKS[0]
     if origin is not None and report.origin != origin and not earlier:
         sentence = "The verifier key that you gave belongs to another origin than this table."
@@ -111,6 +125,7 @@ def as_members(report: Report) -> dict[str, Any]:
         ],
         "verdicts": report.verdicts(),
         "swaps": len(report.swaps),
+        "notes": report.notes,
     }
 
 
@@ -131,26 +146,29 @@ def _key(text: str | None) -> tuple[bytes | None, str | None]:
     return verifier.key, verifier.name
 
 
-def _notes(files: list[Path] | tuple[()]) -> list[str]:
-    notes = []
+def _notes(files: list[Path] | tuple[()]) -> tuple[list[str], list[str]]:
+    """The signed notes in these files, and what was undone in them."""
+    signed: list[str] = []
+    undone: list[str] = []
     for file in files:
-        text = _read_file(file).decode(errors="replace")
+        data, notes = bundle.restore(_read_file(file))
+        undone += [f"{file}: {note}" for note in notes]
+        text = data.decode(errors="replace")
         if not text.startswith("{"):
-            notes.append(text)
+            signed.append(text)
             continue
         try:
-            notes += [str(json.loads(line)["note"]) for line in text.splitlines()]
+            signed += [str(json.loads(line)["note"]) for line in bundle.read(data)]
         except (ValueError, KeyError, TypeError):
             raise typer.BadParameter(
                 f"{file} has neither a signed note nor lines with a member 'note'."
             ) from None
-    return notes
+    return signed, undone
 
 
-def read_bundle(file: str) -> list[bytes]:
-    """The lines of a file, `-` being standard input."""
-    data = sys.stdin.buffer.read() if file == "-" else _read_file(Path(file))
-    return bundle.read(data)
+def read_bundle(file: str) -> bundle.Restored:
+    """The bundle in a file, `-` being standard input, with what was undone in it."""
+    return bundle.restore(sys.stdin.buffer.read() if file == "-" else _read_file(Path(file)))
 
 
 def _read_file(file: Path) -> bytes:

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from dealer.errors import ProofFault
+from dealer.proof.bundle import LAST_NEWLINE
 from dealer.proof.checkpoint import table_of
+from dealer.proof.verify.file_kinds import named
 from dealer.proof.verify.form import Progress, read
 from dealer.proof.verify.heads import check_heads, check_saved
 from dealer.proof.verify.ledger import Ledger, secrets_of
@@ -29,16 +31,18 @@ def verify(
     *,
     key: bytes | str | None = None,
     saved: Sequence[str] = (),
+    notes: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Verify a bundle, given as arbitrary lines without their newlines.
 
     `key` is the table's key as the user knows it, 32 bytes or hex; `saved` are checkpoints (notes)
-    that the user kept. `progress(done, total)` reports progress; each line counts twice, when it is
-    parsed and when it is replayed. Faults are not raised but returned in the report.
+    that the user kept; `notes` say what `bundle.restore` undid in a file. `progress(done, total)`
+    reports progress; each line counts twice, when it is parsed and when it is replayed. Faults are
+    not raised but returned in the report.
     """
     bundle = list(lines)
-    report = Report(saved=len(saved))
+    report = Report(saved=len(saved), notes=list(notes))
     pinned = key.hex() if isinstance(key, bytes) else key
     total = 2 * len(bundle)
     try:
@@ -56,7 +60,9 @@ def verify(
         )
         replay(parts.leaves, ledger, _steps(progress, len(bundle), total))
     except ProofFault as fault:
-        report.fault = fault
+        report.fault = named(fault, bundle, notes)
+        if report.fault is not fault:  # no bundle, or not the whole of it: nothing was repaired
+            report.notes = [note for note in notes if note != LAST_NEWLINE]
     if progress is not None:
         progress(total, total)
     return report

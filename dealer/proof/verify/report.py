@@ -98,6 +98,7 @@ class Report:
 
     `cosigners` are the numbers of valid cosignatures by the player's key in hex; `cosigned_upto` is
     the size of the newest checkpoint that each key cosigned, `names` the player's name by key.
+    `notes` say what was undone in the file, see `bundle.restore`.
     """
 
     fault: ProofFault | None = None
@@ -109,6 +110,7 @@ class Report:
     cosigners: dict[str, int] = field(default_factory=dict)
     cosigned_upto: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -124,8 +126,9 @@ class Report:
         return [self._result(check) for check in CHECKS]
 
     def lines(self) -> list[str]:
-        """The report for readers: a line for each check, then the remarks."""
-        return [*map(str, self.results()), *self._sentences()]
+        """The report for readers: a line for each check, then the remarks, then the notes."""
+        notes = [f"note: {note}." for note in self.notes]
+        return [*map(str, self.results()), *self._sentences(), *notes]
 
     def verdicts(self) -> list[str]:
         """Sentences for programs, which keep their form: as `lines`, with other words."""

@@ -7,7 +7,7 @@ import { addCourtPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { fill, audit as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
-import { linesOf, verify } from "../verify.js";
+import { linesOf, restore, verify } from "../verify.js";
 import * as io from "./bundle_io.js";
 import { listen as listenToReplay, replay, showProblem, stop } from "./controller.js";
 import { explain } from "./explanation.js";
@@ -22,7 +22,7 @@ const UNSUPPORTED = /^No (WebCrypto|Ed25519) here/; // errors of `verify`
 const originalHtml = isServed() ? null : io.ownHtml();
 const tableOfAddress = io.tableOf(location);
 
-let bytes = null; // the bundle
+let bytes = null; // the bundle's file
 let table = null; // the id of its table, if it has one
 let current = 0; // number of the newest bundle: results of earlier ones are dropped
 const given = { key: null, notes: [] }; // by the user
@@ -57,7 +57,9 @@ function showBusy(words) {
 async function check(loaded, isCurrent) {
   bytes = loaded;
   showBusy(texts.checking);
-  const lines = linesOf(bytes);
+  const { bytes: restored, notes } = await restore(bytes);
+  if (!isCurrent()) return;
+  const lines = linesOf(restored);
   table = ORIGIN.exec(new TextDecoder().decode(lines[0].subarray(0, 4096)))?.[1] ?? null;
   const saved = table === null ? { key: null, notes: [] } : savedOf(table);
   const key = given.key ?? saved.key;
@@ -65,7 +67,9 @@ async function check(loaded, isCurrent) {
   byId("open-bundle").hidden = true;
   let report;
   try {
-    report = await verify(lines, { key, saved: [...saved.notes, ...given.notes], progress });
+    report = await verify(lines, {
+      key, saved: [...saved.notes, ...given.notes], notes, progress,
+    });
   } catch (error) {
     if (!UNSUPPORTED.test(error.message)) throw error;
     const { noEd25519, noWebCrypto } = texts.problems;

@@ -34,7 +34,8 @@ export function parseKey(text) {
 }
 
 /** The notes in a text: one note, or many, each in a JSON line; undefined if it is invalid. */
-export function parseNotes(text) {
+export function parseNotes(entered) {
+  const text = entered.replace(/^\ufeff/, ""); // a text field has neither CR nor CRLF
   if (text.trim() === "") return [];
   if (!text.startsWith("{")) return [text.endsWith("\n") ? text : `${text}\n`];
   try {

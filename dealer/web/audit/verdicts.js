@@ -2,7 +2,7 @@
 
 import { byId, element, safeText, setText } from "../dom.js";
 import { fill, language, list, shared, audit as texts } from "../texts.js";
-import { results } from "../verify.js";
+import { NOTES, results } from "../verify.js";
 
 const SIGNS = { passed: "✓", failed: "✗", "not checked": "○" };
 const CLASSES = { passed: "yes", failed: "no", "not checked": "waiting" };
@@ -32,9 +32,10 @@ export function showVerdict(report, lines, against) {
   byId("badge-sign").setAttribute("d", fault !== null ? CROSS : all ? TICK : RING);
   setText(byId("verdict-title"), fault !== null ? texts.failed
     : all ? texts.passed : texts.partly({ passed, open: found.length - passed }));
-  setText(byId("verdict-words"), fault === null
+  const words = fault === null
     ? passedWords(lines.length, report.swaps.length, report.remarks)
-    : texts.failedWords({ check: texts.checkTitles[fault.check], line: fault.line }));
+    : texts.failedWords({ check: texts.checkTitles[fault.check], line: fault.line });
+  setText(byId("verdict-words"), [words, ...undoneWords(report)].join(" "));
   showFault(fault, lines);
   byId("checks").replaceChildren(...found.map((one) => showResult(one, fault)));
   showList("against", [texts.againstKey[against.key], notesText(against.saved, against.given)]);
@@ -49,6 +50,10 @@ function passedWords(lines, swaps, { open_rounds: open, shuffles, voided, house_
     houseOnly > 0 && texts.passedHouseOnly({ houseOnly, shuffles }),
   ].filter(Boolean).join(" ");
 }
+
+/** What was undone in the file, in the language of the page. */
+const undoneWords = ({ notes }) =>
+  Object.keys(NOTES).filter((key) => notes.includes(NOTES[key])).map((key) => texts.undone[key]);
 
 /** With how many checkpoints the log was compared. */
 function notesText(saved, given) {

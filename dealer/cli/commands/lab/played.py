@@ -12,7 +12,7 @@ from dealer.cli.commands.lab.options import LEVEL, Heat, Level, draw, require_pa
 from dealer.cli.options import AsJson, Database
 from dealer.cli.output import echo, echo_err, say_json
 from dealer.config import DATABASE
-from dealer.errors import ConfigurationError, UnknownTable
+from dealer.errors import UnknownTable
 
 if TYPE_CHECKING:
     from dealer.lab.counts import Samples
@@ -92,24 +92,22 @@ def _shuffles(name: str, database: str) -> list[tuple[Kind, Samples]]:
     from dealer.cli.commands.verify import examine
     from dealer.lab import logged_tables as played
 
-    lines = _lines(name, database)
-    report = examine(lines)
+    lines, notes = _lines(name, database)
+    report = examine(lines, notes=notes)
     if report.fault is not None:
         raise UnknownTable(f"{name} does not verify, so it is not counted: {report.fault}")
     return list(played.shuffles_of(lines, report.swaps))
 
 
-def _lines(name: str, database: str) -> list[bytes]:
+def _lines(name: str, database: str) -> tuple[list[bytes], list[str]]:
+    """The lines of a bundle, and what was undone in its file."""
     from dealer.cli.commands import bundle
-    from dealer.proof.bundle import read
+    from dealer.cli.commands.verify import read_bundle
 
-    file = Path(name)
-    if file.is_file():
-        try:
-            return read(file.read_bytes())
-        except OSError as error:
-            raise ConfigurationError(f"{file} cannot be read: {error.strerror}.") from None
-    return bundle.of_table(database, name)
+    if Path(name).is_file():
+        file = read_bundle(name)
+        return file.lines(), file.notes
+    return bundle.of_table(database, name), []
 
 
 async def _closed(database: str) -> list[str]:
