@@ -34,7 +34,7 @@ class Limits:
     connections: int = 5_000
     connections_per_address: int = 50
     opening: float = 5.0  # timeout of the handshake, and then of the first request
-    idle: float = 60.0  # until the next request over HTTP on a connection that is kept
+    idle: float = 60.0  # until the next request over HTTP, or the reader of a bundle, goes on
     sending: float = 10.0  # timeout for a full write buffer to be sent
     closing: float = 5.0  # timeout of the closing handshake
     keepalive: float = 20.0  # between pings; a client that misses two is disconnected

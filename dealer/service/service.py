@@ -370,13 +370,19 @@ class Service:
         return await self.checkpoints.checkpoint(live_table, writing=writing)
 
     async def bundle(
-        self, live_table: LiveTable, *, writing: Callable[[], None] | None = None
+        self,
+        live_table: LiveTable,
+        *,
+        size: int | None = None,
+        writing: Callable[[], None] | None = None,
     ) -> AsyncGenerator[str]:
         """The lines, without newlines, that a verifier needs to check the table offline.
 
-        `writing` is as in `checkpoint`.
+        They are of the first `size` events, for which there is a checkpoint, or of all on disk;
+        then `writing` is as in `checkpoint`.
         """
-        size, _ = await self.checkpoint(live_table, writing=writing)
+        if size is None:
+            size, _ = await self.checkpoint(live_table, writing=writing)
         extent = BundleRange(live_table.id, size, size)
         with self.damaged.noticed(live_table.table_id):
             async for line in bundle_lines(self.log, extent, chunk=DOWNLOAD_CHUNK):

@@ -45,7 +45,6 @@ async def test_the_bundle_verifies(gateway, connect, version) -> None:
         await table.host.call("deck.shuffle")
     await table.host.call("deck.deal", each=2)
     await table.host.call("round.close")
-    await table.host.call("table.close")
     got = await get(gateway.port, f"/tables/{table.id}/bundle.jsonl", version=version)
     assert got.status == 200
     assert got.headers.get("transfer-encoding") == ("chunked" if version == "1.1" else None)

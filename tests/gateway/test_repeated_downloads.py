@@ -70,23 +70,47 @@ async def test_the_history_of_a_closed_round_is_made_once(gateway, connect, made
 async def test_a_closed_table_has_one_bundle_until_it_is_cosigned(
     service, gateway, connect, made
 ) -> None:
+    """test_ranges.py has a cosignature; here only the count of them grows."""
     table = await seat_and_shuffle(connect, gateway, players=1)
     await table.host.call("round.close")
     await table.host.call("table.close")
-    path = f"/tables/{table.id}/bundle.jsonl"
-    first = await get(gateway.port, path)
-    etag = first.headers["etag"]
+    path, story = f"/tables/{table.id}/bundle.jsonl", f"/tables/{table.id}/history.txt"
+    etag = (await get(gateway.port, path)).headers["etag"]
     assert (await get(gateway.port, path, If_None_Match=etag)).status == 304
-    history = await get(gateway.port, f"/tables/{table.id}/history.txt")
+    history = await get(gateway.port, story)
     assert history.headers["etag"] != etag
 
     def cosigned(connection):
         connection.exec_driver_sql("UPDATE stream SET cosigned = cosigned + 1")
 
     await service.log.run_in_transaction(cosigned)
-    again = await get(gateway.port, path, If_None_Match=etag)
+    assert (await get(gateway.port, path, If_None_Match=etag)).status == 304
+    again = await get(gateway.port, story, If_None_Match=history.headers["etag"])
     assert again.status == 200
-    assert again.headers["etag"] != etag
+    assert again.headers["etag"] != history.headers["etag"]
+
+
+async def test_the_bundle_of_a_closed_table_is_measured_once(
+    service, gateway, connect, monkeypatch
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    await table.host.call("table.close")
+    bundle, made = service.bundle, []
+
+    def counted(*arguments, **options):
+        made.append(options["size"])
+        return bundle(*arguments, **options)
+
+    monkeypatch.setattr(service, "bundle", counted)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    whole = await get(gateway.port, path)
+    assert len(made) == 2
+    assert (await get(gateway.port, path, Range="bytes=-5")).body == whole.body[-5:]
+    assert len(made) == 3
+    assert (await get(gateway.port, path, If_None_Match=whole.headers["etag"])).status == 304
+    assert (await get(gateway.port, path, Range=f"bytes={2**40}-")).status == 416
+    assert len(made) == 3
 
 
 async def test_downloads_of_a_private_table_are_not_stored(gateway, connect, made) -> None:

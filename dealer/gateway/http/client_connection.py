@@ -7,6 +7,7 @@ request that follows may be any other, also a handshake.
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 from websockets.asyncio.server import Server
@@ -38,6 +39,7 @@ class ClientConnection(HttpConnection):
     ) -> None:
         super().__init__(protocol, server, **settings)
         self.limits = limits
+        self.sending = limits.sending  # seconds until the client has read a full write buffer
         self.keys_only = keys_only
         self.peer = ""
         self.address = ""
@@ -128,6 +130,17 @@ class ClientConnection(HttpConnection):
                 return
             self._reading_paused = False
             self.transport.resume_reading()
+
+    def wait_for_reader(self, seconds: float) -> None:
+        """Wait so long for a client that does not read, for an answer that is made as it is read.
+
+        The kernel would take megabytes of it, and then report no progress for minutes of a slow
+        client: it may hold no more than the write buffer of what it has not yet sent.
+        """
+        self.sending = seconds
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            own = self.transport.get_extra_info("socket")
+            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, self.limits.buffer)
 
     async def http_drained(self) -> bool:
         """Wait until the write buffer is below its limit; False once the connection is closed."""

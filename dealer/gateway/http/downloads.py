@@ -1,9 +1,9 @@
-"""Downloads of public tables: compressed where the client accepts it, with an ETag where they
+"""Downloads of tables: compressed where the client accepts it, with a tag and ranges where they
 cannot change, and the histories of these kept for the next client.
 
-The history of a closed round, and that of a closed table, never change. The bundle of a closed
-table changes only when one of its checkpoints is cosigned. Downloads of private tables are neither
-compressed (BREACH: they are secret, and players choose names in them) nor stored by clients.
+The history of a closed round, and that of a closed table, never change; bundles are described in
+`bundles.py`, tags and ranges in `ranges.py`. Downloads of private tables are neither compressed
+(BREACH: they are secret, and players choose names in them) nor stored by clients.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import NamedTuple
 from websockets.http11 import Request, Response
 
 from dealer.eventlog.rows import leaf_of
+from dealer.gateway.http.ranges import Span, asks_range, is_known, weak
 from dealer.gateway.http.responses import response
 from dealer.gateway.http.static_files import REVALIDATE, accepts_gzip
 from dealer.service import LiveTable, Service
@@ -34,52 +35,73 @@ CACHED_EACH = 2**20
 class Download(NamedTuple):
     """How a download is sent: with gzip or plain, and with this `etag`, empty if it may change.
 
-    `vary` are the headers of the request on which it depends.
+    The tag is the strong one of the plain bytes. Only what is `stored` may be kept by clients and
+    by this server. `vary` are the headers of the request on which the answer depends.
     """
 
     etag: str = ""
     gzip: bool = False
+    stored: bool = False
     vary: str = "Accept-Encoding"
 
     def headers(self) -> dict[str, str]:
         """Headers of the answer beside those of every download."""
         more = {"Content-Encoding": "gzip"} if self.gzip else {}
         if self.etag:
-            more |= {"ETag": self.etag, "Cache-Control": REVALIDATE}
-        return more | {"Vary": self.vary}
+            more["ETag"] = weak(self.etag) if self.gzip else self.etag
+        if self.stored:
+            more["Cache-Control"] = REVALIDATE
+        return more | {"Vary": self.vary, "Accept-Ranges": "bytes" if self.etag else "none"}
 
     def unchanged(self, request: Request) -> Response | None:
         """304 if the client has this content; None otherwise."""
-        if not self.etag or self.etag not in request.headers.get("If-None-Match", ""):
+        if not is_known(request, self.etag):
             return None
         return response(HTTPStatus.NOT_MODIFIED, b"", **self._replace(gzip=False).headers())
 
 
-PLAIN_DOWNLOAD = Download()
-PLAIN_HISTORY = Download(vary="Accept-Encoding, Accept-Language")
+HISTORY_VARIES = "Accept-Encoding, Accept-Language"
 
 
-async def download_of(
+def takes_gzip(request: Request) -> bool:
+    """Whether the answer is compressed: a range is one of the plain bytes."""
+    return accepts_gzip(request) and not asks_range(request)
+
+
+async def history_download(
     service: Service, live_table: LiveTable, request: Request, what: str, *, round: int | None
 ) -> Download:
-    """How to send `what` of this table, its bundle or the history of all or of one `round`."""
+    """How to send the history of this table at the address `what`, of all or of one `round`."""
     table = live_table.table
     if not table.rules.watched:
-        return PLAIN_DOWNLOAD
-    packed = accepts_gzip(request)
+        return Download(vary=HISTORY_VARIES)
     content: str | None = None
-    # The state may be ahead of the log: an event that is not on disk is not final.
-    if live_table.committed == table.version and not live_table.reloading:
+    if is_settled(live_table):
         if round is not None:
             content = await _closed_round(service, live_table, round)
         elif table.closed:
-            heads = await service.log.heads_and_cosigned([live_table.id])
-            _, cosigned = heads.get(live_table.id, (0, 0))
-            content = f"{cosigned} {live_table.leaf}"
-    if content is None:
-        return Download(gzip=packed)
+            content = f"{await cosigned(service, live_table)} {live_table.leaf}"
+    packed, tag = takes_gzip(request), ""
+    if content is not None:
+        tag = history_tag(what, content)
+    return Download(tag, packed, stored=content is not None, vary=HISTORY_VARIES)
+
+
+def history_tag(what: str, content: str) -> str:
+    """The tag of the history `what` that this version makes of `content`, which never changes."""
     digest = sha256(f"{running_version()} {what} {content}".encode()).hexdigest()[:32]
-    return Download(f'W/"{digest}"', packed)
+    return f'"{digest}"'
+
+
+def is_settled(live_table: LiveTable) -> bool:
+    """Whether the state is that of the log: an event that is not on disk is not final."""
+    return live_table.committed == live_table.table.version and not live_table.reloading
+
+
+async def cosigned(service: Service, live_table: LiveTable) -> int:
+    """The count that grows with each cosignature of one of the table's checkpoints."""
+    found = await service.log.heads_and_cosigned([live_table.id])
+    return found.get(live_table.id, (0, 0))[1]
 
 
 async def _closed_round(service: Service, live_table: LiveTable, number: int) -> str | None:
@@ -124,3 +146,14 @@ async def compressed(blocks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
         async for block in blocks:
             yield packing.compress(block)
     yield packing.flush()
+
+
+async def part_of(blocks: AsyncGenerator[bytes], span: Span) -> AsyncGenerator[bytes]:
+    """The bytes of this span; a block before it is taken and counted, and is empty here."""
+    at = 0
+    async with aclosing(blocks):
+        async for block in blocks:
+            start, at = at, at + len(block)
+            yield block[max(span.first - start, 0) : max(span.stop - start, 0)]
+            if at >= span.stop:
+                return

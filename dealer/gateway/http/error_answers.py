@@ -9,6 +9,7 @@ from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Response
 
 from dealer.errors import (
+    BadRequest,
     BadToken,
     DealerError,
     Overloaded,
@@ -35,6 +36,8 @@ def refusal_of(error: MultipleValuesError | DealerError) -> Response:
             return response(status, f"{error}\n", Retry_After=seconds)
         case Overloaded() | Unavailable():
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
+        case BadRequest():
+            return response(HTTPStatus.BAD_REQUEST, f"{error}\n")
         case Refused():
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
         case _:

@@ -97,7 +97,7 @@ class FeedAnswers:
                 self._blocks(key, follow, place, connection.budget),
                 turns=self._turns,
                 kind=kind,
-                more={"X-Accel-Buffering": "no"},
+                more={"X-Accel-Buffering": "no", "Accept-Ranges": "none"},
             )
         finally:
             self._streams[key.id] -= 1

@@ -16,8 +16,9 @@ from websockets.http11 import Request, Response
 from dealer.errors import HistoryUnavailable
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.concurrency import ConcurrencyLimit
-from dealer.gateway.http.downloads import Download, HistoryCache
+from dealer.gateway.http.downloads import Download, HistoryCache, part_of
 from dealer.gateway.http.history_process import make_history
+from dealer.gateway.http.ranges import span_of
 from dealer.gateway.http.responses import PLAIN, response
 from dealer.gateway.http.streams import BLOCK, blocks_of, stream
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
@@ -73,7 +74,7 @@ class Histories:
         form = "phh" if what.endswith(".phh") else "text"
         kind = phh.KIND if form == "phh" else PLAIN
         try:
-            made = self._cache.get(download.etag)
+            made = self._cache.get(download.etag) if download.stored else None
             if made is None:
                 _require_short(events, connection.limits.history)
                 with self._concurrency.admitted(connection.address):
@@ -81,7 +82,8 @@ class Histories:
                     made = await self._make(connection, bundle, making, self.round_of(what))
                 if made is None:
                     return None
-                self._cache.put(download.etag, made)
+                if download.stored:
+                    self._cache.put(download.etag, made)
             return await self._send(connection, request, made, kind, download)
         except HistoryUnavailable as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
@@ -109,18 +111,27 @@ class Histories:
         download: Download,
     ) -> Response | None:
         plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
-        length = len(made) if download.gzip else plain
-        if request.method == "HEAD":
-            more = {"Content-Length": str(length)} | download.headers()
-            return response(HTTPStatus.OK, b"", kind=kind, **more)
+        status, length, more = HTTPStatus.OK, plain, download.headers()
+        span = span_of(request, etag=download.etag, length=plain)
+        if isinstance(span, Response):
+            return span
+        if download.gzip:
+            blocks, length = _parts(made), len(made)
+        elif span is None:
+            blocks = _decompressed(made)
+        else:
+            blocks = part_of(_decompressed(made), span)
+            status, length = HTTPStatus.PARTIAL_CONTENT, span.stop - span.first
+            more |= {"Content-Range": span.header}
         await stream(
             connection,
             request,
-            _parts(made) if download.gzip else _decompressed(made),
+            blocks,
             turns=self._turns,
             kind=kind,
+            status=status,
             length=length,
-            more=download.headers(),
+            more=more,
         )
         return None
 

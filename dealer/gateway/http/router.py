@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property, partial
 from http import HTTPStatus
+from typing import BinaryIO
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
@@ -19,14 +20,14 @@ from dealer.errors import DealerError, TableArchived
 from dealer.game.state import Table
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.authorization import bearer_of
+from dealer.gateway.http.bundles import Bundles
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.concurrency import ConcurrencyLimit
 from dealer.gateway.http.downloads import (
-    PLAIN_DOWNLOAD,
-    PLAIN_HISTORY,
+    HISTORY_VARIES,
     Download,
-    compressed,
-    download_of,
+    history_download,
+    history_tag,
 )
 from dealer.gateway.http.error_answers import refusal_of
 from dealer.gateway.http.feed import FeedAnswers
@@ -46,14 +47,11 @@ from dealer.gateway.http.static_files import (
     File,
     StaticFiles,
 )
-from dealer.gateway.http.streams import blocks_of, stream
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service import archive as archived
 from dealer.service.archive import ArchiveRecord
-
-JSONL = "application/jsonl; charset=utf-8"
 
 PAGES = {"/": "lobby", "/audit": "audit"}
 TABLE_PAGES = {"": "table", "/audit": "audit"}
@@ -88,6 +86,7 @@ class Router:
         self._reading = asyncio.Lock()  # see `blocks_of`
         self._histories = Histories(self._reading, turns=turns)
         self._feed = FeedAnswers(context.service, turns=turns)
+        self._bundles = Bundles(context.service, self._reading, turns=turns)
         self._archived_limit = ConcurrencyLimit("archived bundles")
         self._appearance = appearance
         self._web = StaticFiles(appearance)
@@ -151,23 +150,23 @@ class Router:
             return await self._of_archived(connection, request, table, what)
         if what in TABLE_PAGES:
             return self._page(request, TABLE_PAGES[what])
-        if what == BUNDLE or self._histories.has(what):
-            if not live_table.table.rules.watched and not await self._may_read(connection, table):
-                self._require_token(request, live_table.id, live_table.table)
-            self._require_paid(connection)
-            number = self._histories.round_of(what)
-            content = what if what == BUNDLE else f"{what} {language_for(request).tag}"
-            download = await download_of(self._service, live_table, request, content, round=number)
-            if what != BUNDLE:
-                download = download._replace(vary=PLAIN_HISTORY.vary)
-            if answer := download.unchanged(request):
-                return answer
-            lines = self._service.bundle(live_table, writing=partial(self._pay, connection))
-            events = live_table.committed
-            return await self._bundle_or_history(
-                connection, request, lines, what, events=events, download=download
-            )
-        return _not_found()
+        if what != BUNDLE and not self._histories.has(what):
+            return _not_found()
+        if not live_table.table.rules.watched and not await self._may_read(connection, table):
+            self._require_token(request, live_table.id, live_table.table)
+        self._require_paid(connection)
+        writing = partial(self._pay, connection)
+        if what == BUNDLE:
+            return await self._bundles.of_live(connection, request, live_table, writing=writing)
+        number = self._histories.round_of(what)
+        named = f"{what} {language_for(request).tag}"
+        download = await history_download(self._service, live_table, request, named, round=number)
+        if answer := download.unchanged(request):
+            return answer
+        lines = self._service.bundle(live_table, writing=writing)
+        return await self._histories.answer(
+            connection, request, lines, what, events=live_table.committed, download=download
+        )
 
     async def _may_read(self, connection: ClientConnection, table: str) -> bool:
         """Whether the request's service key reads this table even if it is private."""
@@ -190,58 +189,39 @@ class Router:
         if what in TABLE_PAGES:
             self._service.archive.find(kept)
             return self._page(request, TABLE_PAGES[what])
-        if what == BUNDLE or self._histories.has(what):
-            self._require_paid(connection)
-            service = await self._may_read(connection, table)
+        if what != BUNDLE and not self._histories.has(what):
+            return _not_found()
+        self._require_paid(connection)
+        service = await self._may_read(connection, table)
+        opening = self._open_archived(request, table, kept, service=service)
+        async with AsyncExitStack() as stack:
             with self._archived_limit.admitted(connection.address):  # each reads a file twice
-                lines = self._archived_lines(request, table, kept, service=service)
-                download = PLAIN_DOWNLOAD if what == BUNDLE else PLAIN_HISTORY
-                return await self._bundle_or_history(
-                    connection, request, lines, what, events=kept.size, download=download
-                )
-        return _not_found()
+                if what != BUNDLE:
+                    download = _archived_history(request, what, kept)
+                    return await self._histories.answer(
+                        connection,
+                        request,
+                        _lines_in(opening),
+                        what,
+                        events=kept.size,
+                        download=download,
+                    )
+                file, public = await stack.enter_async_context(opening)
+            # The limit does not count those that read slowly.
+            return await self._bundles.of_archived(connection, request, kept, file, public=public)
 
-    async def _archived_lines(
+    @asynccontextmanager
+    async def _open_archived(
         self, request: Request, table: str, kept: ArchiveRecord, *, service: bool
-    ) -> AsyncGenerator[str]:
-        """The lines of an archived bundle; BadToken unless a `service` or a token may read it."""
+    ) -> AsyncIterator[tuple[BinaryIO, bool]]:
+        """An archived bundle, and whether it is public; BadToken unless the client may read it."""
         with await self._service.archive.open(kept) as file:
             state = await asyncio.to_thread(archived.beginning_in, file)
-            if not (service or state.rules.watched):
+            public = state.rules.watched
+            if not (service or public):
                 state = await asyncio.to_thread(archived.table_in, file)
                 self._require_token(request, bytes.fromhex(table), state)
-            async for line in archived.lines_of(file):
-                yield line
-
-    async def _bundle_or_history(
-        self,
-        connection: ClientConnection,
-        request: Request,
-        lines: AsyncGenerator[str],
-        what: str,
-        *,
-        events: int,
-        download: Download,
-    ) -> Response | None:
-        """Send a bundle, given as lines with so many events, or the history made from it."""
-        if what != BUNDLE:
-            return await self._histories.answer(
-                connection, request, lines, what, events=events, download=download
-            )
-        if request.method == "HEAD":
-            async with aclosing(lines):
-                await anext(lines)  # raises if the bundle cannot be read, or not with this token
-            return response(HTTPStatus.OK, b"", kind=JSONL)
-        blocks = blocks_of(lines, self._reading)
-        await stream(
-            connection,
-            request,
-            compressed(blocks) if download.gzip else blocks,
-            turns=self._context.broadcaster.turns,
-            kind=JSONL,
-            more=download.headers(),
-        )
-        return None
+            yield file, public
 
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
         self._service.tokens_of(state.key).actor(table, state, bearer_of(request.headers) or "")
@@ -255,6 +235,21 @@ class Router:
         wait = connection.budget.busy(self._context.clock())
         if wait:
             raise rate_limited(connection.budget.cpu_exhausted, wait)
+
+
+def _archived_history(request: Request, what: str, kept: ArchiveRecord) -> Download:
+    """How to send a history of an archived table, which may be a private one: it is not stored."""
+    named = f"{what} {language_for(request).tag}"
+    return Download(history_tag(named, kept.sha256.hex()), vary=HISTORY_VARIES)
+
+
+async def _lines_in(
+    opening: AbstractAsyncContextManager[tuple[BinaryIO, bool]],
+) -> AsyncGenerator[str]:
+    """The lines of an archived bundle, which is opened for the first one."""
+    async with opening as (file, _):
+        async for line in archived.lines_of(file):
+            yield line
 
 
 def _not_found() -> Response:

@@ -28,6 +28,7 @@ from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.installed import make_manifest, make_worker
 from dealer.gateway.http.modules import combine
 from dealer.gateway.http.page_texts import list_languages, texts_of_pages
+from dealer.gateway.http.ranges import asks_range, is_known, span_of, weak
 from dealer.gateway.http.responses import PAGE, PICTURE, response
 from dealer.gateway.http.self_contained_page import files_of, scripts_of
 from dealer.gateway.http.versioned import (
@@ -91,22 +92,33 @@ class File:
     def gzipped(self) -> bytes:
         return gzip.compress(self.data, mtime=0)
 
-    def answer(
-        self, request: Request, *, caching: str, status: HTTPStatus = HTTPStatus.OK, **more: str
-    ) -> Response:
-        """The response with this file: plain, gzipped, or 304 for a matching ETag.
+    def answer(self, request: Request, *, caching: str, **more: str) -> Response:
+        """The response with this file: plain, gzipped, a range of it, or 304 for a matching ETag.
 
+        What must not be stored may have other bytes at the next request: it has no ranges.
         Compression is safe (BREACH), because these files contain no secrets.
         """
+        ranged = asks_range(request)
+        packed = accepts_gzip(request) and not ranged
         more |= {"Cache_Control": caching, "Vary": "Accept-Encoding"}
-        if caching == REVALIDATE:
-            more["ETag"] = self.etag
-        if self.etag in request.headers.get("If-None-Match", ""):
-            return response(HTTPStatus.NOT_MODIFIED, b"", kind=self.kind, **more)
-        if accepts_gzip(request):
+        if caching == NO_STORE:
+            more["Accept_Ranges"] = "none"
+        else:
+            more |= {"Accept_Ranges": "bytes", "ETag": weak(self.etag) if packed else self.etag}
+            if is_known(request, self.etag):
+                return response(HTTPStatus.NOT_MODIFIED, b"", kind=self.kind, **more)
+        if packed:
             more["Content_Encoding"] = "gzip"
-            return response(status, self.gzipped, kind=self.kind, **more)
-        return response(status, self.data, kind=self.kind, **more)
+            return response(HTTPStatus.OK, self.gzipped, kind=self.kind, **more)
+        if ranged and caching != NO_STORE:
+            span = span_of(request, etag=self.etag, length=len(self.data))
+            if isinstance(span, Response):
+                return span
+            if span is not None:
+                data = self.data[span.first : span.stop]
+                more["Content_Range"] = span.header
+                return response(HTTPStatus.PARTIAL_CONTENT, data, kind=self.kind, **more)
+        return response(HTTPStatus.OK, self.data, kind=self.kind, **more)
 
 
 class StaticFiles:

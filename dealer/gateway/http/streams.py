@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from http import HTTPStatus
 from types import MappingProxyType
 
 from websockets.datastructures import Headers
@@ -26,18 +27,23 @@ async def stream(
     *,
     turns: Turns,
     kind: str,
+    status: HTTPStatus = HTTPStatus.OK,
     length: int | None = None,
     more: Mapping[str, str] = MappingProxyType({}),
+    seconds: float | None = None,
 ) -> None:
     """Answer with blocks as they are made, in total `length` bytes if that is known, and close.
 
-    `more` are headers. A client that does not read within the limit `sending` is disconnected;
-    then, in HTTP/1.1, the last bytes or chunk are missing, so that the client detects the
-    truncation. Each block waits until the client's address has paid for the processor time of the
-    earlier ones.
+    `more` are headers; the answer to HEAD has no blocks. A client that for so many `seconds`, by
+    default the limit `sending`, does not read what is in the write buffer is disconnected; then, in
+    HTTP/1.1, the last bytes or chunk are missing, so that the client detects the truncation. Each
+    block waits until the client's address has paid for the processor time of the earlier ones.
     """
-    chunked = request.protocol == "HTTP/1.1" and length is None
+    head_only = request.method == "HEAD"
+    chunked = request.protocol == "HTTP/1.1" and length is None and not head_only
     headers = Headers(headers_of(kind) | dict(more))
+    if seconds is not None:
+        connection.wait_for_reader(seconds)
     if length is not None:
         headers["Content-Length"] = str(length)
     if chunked:
@@ -46,7 +52,9 @@ async def stream(
         # Before the status line: an error of the first block is answered with a status of its own.
         block: bytes | None = await anext(blocks, b"")
         transport = connection.transport
-        head = f"HTTP/1.1 200 OK\r\n{headers}".encode()
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{headers}".encode()
+        if head_only:
+            block = b""
         try:
             while block is not None:
                 if not await connection.http_drained():
@@ -56,12 +64,14 @@ async def stream(
                 if head or block:
                     transport.write(head + (_chunk(block, chunked) if block else b""))
                     head = b""
+                if head_only:
+                    break
                 await turns.pause(connection.budget)
                 block = await anext(blocks, None)
             if chunked and await connection.http_drained():
                 transport.write(b"0\r\n\r\n")
             transport.close()
-            async with asyncio.timeout(connection.limits.sending):
+            async with asyncio.timeout(connection.sending):
                 await connection.wait_closed()
         except (DealerError, TimeoutError):
             transport.abort()

@@ -162,7 +162,7 @@ class PlayerConnection(ClientConnection):
         # A client that does not read may not send requests: their answers would accumulate.
         self.pause()
         self._cancel(self._send_timer)
-        self._send_timer = self.loop.call_later(self.limits.sending, self._on_send_timeout)
+        self._send_timer = self.loop.call_later(self.sending, self._on_send_timeout)
 
     def resume_writing(self) -> None:
         super().resume_writing()

@@ -1,0 +1,277 @@
+"""Bundles of tables over HTTP, with byte ranges where they cannot change.
+
+The bundle of the first N events (`?size=N`, a size that the house has signed) changes only when one
+of its checkpoints is cosigned; so does that of a closed table, which is its longest one. Their tag
+is a hash of their bytes, so it is the same on every node, before and after the table is archived.
+It is computed, with the length, by reading the bundle once; the next request finds both here. A
+cosignature that arrives during a download ends it before its last byte, which no client can take
+for the whole. The bundle of an open table grows: it is sent without a tag, and `Content-Location`
+names the one of fixed size that it is.
+
+A client that pauses its download may do so for the limit `idle`: while it reads nothing, nothing is
+read from the log, and no more than a few blocks are in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from functools import partial
+from hashlib import sha256
+from http import HTTPStatus
+from typing import BinaryIO, NamedTuple
+from urllib.parse import parse_qs
+
+from websockets.http11 import Request, Response
+
+from dealer.errors import BadRequest, Unavailable, UnknownTable
+from dealer.gateway.http.client_connection import ClientConnection
+from dealer.gateway.http.downloads import (
+    Download,
+    compressed,
+    cosigned,
+    is_settled,
+    part_of,
+    takes_gzip,
+)
+from dealer.gateway.http.ranges import Span, span_of
+from dealer.gateway.http.streams import BLOCK, blocks_of, stream
+from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.service import LiveTable, Service
+from dealer.service import archive as archived
+from dealer.service.archive import ArchiveRecord
+
+JSONL = "application/jsonl; charset=utf-8"
+
+MEASURED = 4096
+"""Bundles whose tag and length are kept."""
+
+Lines = Callable[[], AsyncGenerator[str]]
+Pieces = Callable[[Span], AsyncGenerator[bytes]]
+
+_SIZE = re.compile(r"[1-9][0-9]{0,14}")
+
+
+class Measured(NamedTuple):
+    """The strong tag of a bundle, and its length in bytes."""
+
+    etag: str
+    length: int
+
+
+class Bundles:
+    """Answers `/bundle.jsonl` of a table. `reading` is as in `blocks_of`.
+
+    The methods return None if the answer was sent or the client has disconnected.
+    """
+
+    def __init__(self, service: Service, reading: asyncio.Lock, *, turns: Turns) -> None:
+        self._service = service
+        self._reading = reading
+        self._turns = turns
+        self._measured = OrderedDict[tuple[bytes, int, int], Measured]()
+
+    async def of_live(
+        self,
+        connection: ClientConnection,
+        request: Request,
+        live_table: LiveTable,
+        *,
+        writing: Callable[[], None],
+    ) -> Response | None:
+        """Send the bundle of a table in the log; `writing` is as in `Service.checkpoint`."""
+        table = live_table.table
+        size, public = _size_in(request), table.rules.watched
+        fixed = size is not None or (table.closed and is_settled(live_table))
+        if size is None:
+            size, _ = await self._service.checkpoint(live_table, writing=writing)
+        else:
+            await self._require_signed(live_table, size)
+        packed = public and takes_gzip(request)
+        lines: Lines = partial(self._service.bundle, live_table, size=size)
+        if not fixed:
+            where = {"Content-Location": f"{request.path.partition('?')[0]}?size={size}"}
+            more = Download(gzip=packed).headers() | where
+            blocks = blocks_of(lines(), self._reading)
+            await self._send(connection, request, blocks, packed=packed, more=more)
+            return None
+        count = await cosigned(self._service, live_table)
+        key = (live_table.id, size, count)
+        if key not in self._measured:
+            measured = await self._measure(connection, lines)
+            if measured is None:
+                return None
+            await self._require_same(live_table, count)
+            self._measured[key] = measured
+            if len(self._measured) > MEASURED:
+                self._measured.popitem(last=False)
+        same = partial(self._require_same, live_table, count)
+        pieces: Pieces = partial(self._pieces, lines, same)
+        download = Download(self._measured[key].etag, packed, stored=public)
+        return await self._send_fixed(
+            connection, request, pieces, self._measured[key].length, download
+        )
+
+    async def of_archived(
+        self,
+        connection: ClientConnection,
+        request: Request,
+        kept: ArchiveRecord,
+        file: BinaryIO,
+        *,
+        public: bool,
+    ) -> Response | None:
+        """Send the bundle of an archived table, whose open `file` is that of the record."""
+        size = _size_in(request)
+        measured: Measured | None = Measured(_tag(kept.sha256.hex()), kept.length)
+        pieces: Pieces = partial(_pieces_of, file)
+        if size is not None and size != kept.size:
+            lines: Lines = partial(_first_events, file, size)
+            measured = await self._measure(connection, lines)
+            pieces = partial(self._pieces, lines, None)
+        if measured is None:
+            return None
+        download = Download(measured.etag, public and takes_gzip(request), stored=public)
+        return await self._send_fixed(connection, request, pieces, measured.length, download)
+
+    async def _require_signed(self, live_table: LiveTable, size: int) -> None:
+        """Raise UnknownTable unless the house has signed the table at this size."""
+        sizes = await self._service.log.signed_sizes(live_table.id)
+        if size not in sizes:
+            raise _unsigned(size, max((each for each in sizes if each < size), default=0))
+
+    async def _require_same(self, live_table: LiveTable, count: int) -> None:
+        if await cosigned(self._service, live_table) != count:
+            raise Unavailable("A checkpoint of this table was cosigned meanwhile; try again.")
+
+    async def _measure(self, connection: ClientConnection, lines: Lines) -> Measured | None:
+        """Read the whole bundle once; None if the client disconnects."""
+        digest, length = sha256(), 0
+        async with aclosing(blocks_of(lines(), self._reading)) as blocks:
+            async for block in blocks:
+                if connection.transport.is_closing():
+                    return None
+                digest.update(block)
+                length += len(block)
+                await self._turns.pause(connection.budget)
+        return Measured(_tag(digest.hexdigest()), length)
+
+    async def _pieces(
+        self, lines: Lines, check: Callable[[], Awaitable[None]] | None, span: Span
+    ) -> AsyncGenerator[bytes]:
+        """The bytes of a span, the last ones only if `check` raises nothing.
+
+        A client has the length of the whole, and so notices that the end is missing.
+        """
+        left = span.stop - span.first
+        async with aclosing(part_of(blocks_of(lines(), self._reading), span)) as pieces:
+            async for piece in pieces:
+                left -= len(piece)
+                if not left and check is not None:
+                    await check()
+                yield piece
+
+    async def _send_fixed(
+        self,
+        connection: ClientConnection,
+        request: Request,
+        pieces: Pieces,
+        length: int,
+        download: Download,
+    ) -> Response | None:
+        if answer := download.unchanged(request):
+            return answer
+        span = span_of(request, etag=download.etag, length=length)
+        if isinstance(span, Response):
+            return span
+        more = download.headers()
+        status = HTTPStatus.OK if span is None else HTTPStatus.PARTIAL_CONTENT
+        if span is None:
+            span = Span(0, length, length)
+        else:
+            more |= {"Content-Range": span.header}
+        await self._send(
+            connection,
+            request,
+            pieces(span),
+            packed=download.gzip,
+            status=status,
+            length=span.stop - span.first,
+            more=more,
+        )
+        return None
+
+    async def _send(
+        self,
+        connection: ClientConnection,
+        request: Request,
+        blocks: AsyncGenerator[bytes],
+        *,
+        more: dict[str, str],
+        packed: bool = False,
+        length: int | None = None,
+        status: HTTPStatus = HTTPStatus.OK,
+    ) -> None:
+        await stream(
+            connection,
+            request,
+            compressed(blocks) if packed else blocks,
+            turns=self._turns,
+            kind=JSONL,
+            status=status,
+            length=None if packed else length,
+            more=more,
+            seconds=connection.limits.idle,
+        )
+
+
+def _size_in(request: Request) -> int | None:
+    """The number of events that the query asks for; None if it does not."""
+    asked = parse_qs(request.path.partition("?")[2], keep_blank_values=True).get("size")
+    if asked is None:
+        return None
+    if len(asked) > 1 or not _SIZE.fullmatch(asked[0]):
+        raise BadRequest("`size` is a number of events: of the first ones, from 1 on.")
+    return int(asked[0])
+
+
+def _unsigned(size: int, before: int) -> UnknownTable:
+    return UnknownTable(
+        f"The house has signed no checkpoint of this table at {size} events; the last one before "
+        f"is at {before}."
+    )
+
+
+def _tag(digest: str) -> str:
+    return f'"{digest[:32]}"'
+
+
+async def _first_events(file: BinaryIO, size: int) -> AsyncGenerator[str]:
+    """The lines of the bundle of the first events of an archived one.
+
+    Raises UnknownTable at the end if it has no checkpoint of this size.
+    """
+    number = newest = 0
+    async for line in archived.lines_of(file):
+        if line.startswith('{"checkpoint":'):
+            upto = int(json.loads(line)["checkpoint"].split("\n")[1])
+            if upto > size:
+                break
+            newest = upto
+        elif number > size:
+            continue
+        number += 1
+        yield line
+    if newest != size:
+        raise _unsigned(size, newest)
+
+
+async def _pieces_of(file: BinaryIO, span: Span) -> AsyncGenerator[bytes]:
+    """The bytes of a span, read from a file."""
+    await asyncio.to_thread(file.seek, span.first)
+    for start in range(span.first, span.stop, BLOCK):
+        yield await asyncio.to_thread(file.read, min(BLOCK, span.stop - start))

@@ -1,0 +1,473 @@
+"""Byte ranges of downloads over real sockets, and what may change has none."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from dealer.cli.commands.archive import archive_tables
+from dealer.gateway import Gateway
+from dealer.gateway.http.ranges import Span, span_of
+from dealer.proof.checkpoint import Cosigner
+from dealer.proof.verify import verify
+from dealer.service.startup import open_service
+from tests.gateway.conftest import TEST_LIMITS, serving
+from tests.gateway.http_client import HttpResponse, get
+from tests.gateway.rpc_client import eventually
+from tests.gateway.tables import SeatedTable, seat_and_shuffle
+from tests.gateway.test_slow_clients import shuffle_until, watched_table
+from tests.harness.installed import program
+
+pytestmark = pytest.mark.slow
+
+COSIGNER = Cosigner(bytes(range(32)))
+TAG = '"abc"'
+SHOE = {"decks": 8}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("bytes=0-0", (0, 1)),
+        ("bytes=0-99", (0, 100)),
+        ("bytes=10-19", (10, 20)),
+        ("bytes=10-1000", (10, 100)),
+        (f"bytes=10-{'9' * 5000}", (10, 100)),
+        ("bytes=10-", (10, 100)),
+        ("bytes=000000000000000000000000000010-", (10, 100)),
+        ("bytes=-1", (99, 100)),
+        ("bytes=-100", (0, 100)),
+        ("bytes=-1000", (0, 100)),
+        ("Bytes=10-19", (10, 20)),
+        ("bytes= ,10-19 ,", (10, 20)),
+        ("bytes=100-", 416),
+        ("bytes=100-200", 416),
+        (f"bytes={'9' * 5000}-", 416),
+        ("bytes=-0", 416),
+        ("bytes=0-1,2-3", None),
+        ("bytes=0-1, -5", None),
+        ("bytes=20-10", None),
+        ("bytes=-", None),
+        ("bytes=", None),
+        ("bytes", None),
+        ("bytes 0-1", None),
+        ("bytes = 0-1", None),
+        ("bytes=a-b", None),
+        ("bytes=1.5-2", None),
+        ("bytes=+1-2", None),
+        ("bytes=-1-2", None),
+        ("bytes=\xb2-\xb3", None),
+        ("lines=0-1", None),
+        ("", None),
+    ],
+)
+def test_one_range_is_answered_and_others_are_ignored(given: str, found: Any) -> None:
+    request = Request("/", Headers(Range=given))
+    span = span_of(request, etag=TAG, length=100)
+    if isinstance(span, Response):
+        assert found == 416
+        assert span.headers["Content-Range"] == "bytes */100"
+    else:
+        assert span == (None if found is None else Span(found[0], found[1], 100))
+
+
+def test_a_range_in_two_headers_or_of_another_method_is_ignored() -> None:
+    twice = Headers([("Range", "bytes=0-1"), ("Range", "bytes=2-3")])
+    assert span_of(Request("/", twice), etag=TAG, length=100) is None
+    head = Request("/", Headers(Range="bytes=0-1"), "HEAD")
+    assert span_of(head, etag=TAG, length=100) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "partial"),
+    [
+        (TAG, True),
+        (f" {TAG} ", True),
+        (f"W/{TAG}", False),
+        ('"abd"', False),
+        ("abc", False),
+        ("*", False),
+        ("Thu, 01 Jan 2099 00:00:00 GMT", False),
+        ("", False),
+    ],
+)
+def test_a_range_of_something_else_is_the_whole(condition: str, partial: bool) -> None:
+    request = Request("/", Headers(Range="bytes=5-", If_Range=condition))
+    request.headers["If-Range"] = condition
+    span = span_of(request, etag=TAG, length=9)
+    assert span == (Span(5, 9, 9) if partial else None)
+
+
+def test_nothing_has_no_range() -> None:
+    for given, status in (("bytes=0-", 416), ("bytes=-0", 416), ("bytes=-5", None)):
+        span = span_of(Request("/", Headers(Range=given)), etag=TAG, length=0)
+        assert (span.status_code if isinstance(span, Response) else span) == status
+
+
+@pytest.fixture
+async def archiving(tmp_path: Path) -> AsyncIterator[Gateway]:
+    """A gateway on `dealer.db` that serves the folder `archive`."""
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    async with serving(open_service(f"sqlite:///{tmp_path / 'dealer.db'}", archive=folder)) as one:
+        yield one
+
+
+async def archive(tmp_path: Path, table: SeatedTable) -> None:
+    url = f"sqlite:///{tmp_path / 'dealer.db'}"
+    assert await archive_tables(url, tmp_path / "archive", table.id, None, "", "test") == (1, [])
+
+
+async def closed(connect: Any, gateway: Any, **rules: Any) -> SeatedTable:
+    table = await seat_and_shuffle(connect, gateway, players=1, **rules)
+    await table.host.call("round.close")
+    await table.host.call("table.close")
+    return table
+
+
+async def pieces(port: int, path: str, step: int, **headers: str) -> list[HttpResponse]:
+    """Everything, as several ranges of at most `step` bytes, in the reverse order."""
+    plain = headers | {"Accept_Encoding": "identity"}
+    length = int((await get(port, path, method="HEAD", **plain)).headers["content-length"])
+    starts = range(0, length, step)
+    return [
+        await get(port, path, Range=f"bytes={start}-{start + step - 1}", **headers)
+        for start in reversed(starts)
+    ][::-1]
+
+
+def without_framing(answer: HttpResponse) -> dict[str, str]:
+    return {name: text for name, text in answer.headers.items() if name != "transfer-encoding"}
+
+
+async def test_pieces_of_the_bundle_of_a_closed_table_are_the_whole(gateway, connect) -> None:
+    table = await closed(connect, gateway)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    whole = await get(gateway.port, path)
+    assert (whole.status, verify(whole.text.splitlines()).fault) == (200, None)
+    assert whole.headers["accept-ranges"] == "bytes"
+    assert whole.headers["content-length"] == str(len(whole.body))
+    assert whole.headers["vary"] == "Accept-Encoding"
+    etag = whole.headers["etag"]
+    assert etag.startswith('"')
+    got = await pieces(gateway.port, path, 7001, Accept_Encoding="gzip", If_Range=etag)
+    assert b"".join(piece.body for piece in got) == whole.body
+    total = len(whole.body)
+    for n, piece in enumerate(got):
+        last = min(7001 * n + 7000, total - 1)
+        assert (piece.status, piece.headers["etag"]) == (206, etag)
+        assert piece.headers["content-range"] == f"bytes {7001 * n}-{last}/{total}"
+        assert piece.headers["content-length"] == str(len(piece.body))
+        assert "content-encoding" not in piece.headers
+    suffix = await get(gateway.port, path, Range="bytes=-500")
+    assert (suffix.status, suffix.body) == (206, whole.body[-500:])
+    beyond = await get(gateway.port, path, Range=f"bytes={total}-")
+    assert (beyond.status, beyond.headers["content-range"]) == (416, f"bytes */{total}")
+    for headers in ({"Range": "bytes=0-1,5-6"}, {"Range": "bytes=1-", "If_Range": '"other"'}):
+        again = await get(gateway.port, path, **headers)
+        assert (again.status, again.body) == (200, whole.body)
+
+
+async def test_head_has_the_headers_of_get(gateway, connect) -> None:
+    table = await closed(connect, gateway)
+    other = await seat_and_shuffle(connect, gateway, players=1)
+    hidden = await closed(connect, gateway, watch="nobody")
+    token = {"Authorization": f"Bearer {hidden.tokens[0]}"}
+    for path, headers in (
+        (f"/tables/{table.id}/bundle.jsonl", {}),
+        (f"/tables/{table.id}/bundle.jsonl", {"Accept_Encoding": "gzip"}),
+        (f"/tables/{table.id}/history.txt", {}),
+        (f"/tables/{table.id}/round-1.txt", {"Accept_Encoding": "gzip"}),
+        (f"/tables/{other.id}/bundle.jsonl", {}),
+        (f"/tables/{other.id}/bundle.jsonl", {"Accept_Encoding": "gzip"}),
+        (f"/tables/{other.id}/history.txt", {}),
+        (f"/tables/{hidden.id}/bundle.jsonl", token),
+        ("/verify.js", {}),
+        ("/verify.js", {"Accept_Encoding": "gzip"}),
+        ("/openrpc.json", {}),
+        ("/", {}),
+    ):
+        whole = await get(gateway.port, path, **headers)
+        head = await get(gateway.port, path, method="HEAD", **headers)
+        assert (head.status, head.body) == (200, b""), path
+        assert without_framing(head) == without_framing(whole), path
+        ranged = await get(gateway.port, path, method="HEAD", Range="bytes=1-2", **headers)
+        assert (ranged.status, ranged.headers) == (200, head.headers), path
+
+
+async def test_compressed_bytes_have_a_weak_tag_of_the_same_content(gateway, connect) -> None:
+    table = await closed(connect, gateway)
+    for path in (
+        f"/tables/{table.id}/bundle.jsonl",
+        f"/tables/{table.id}/history.txt",
+        "/verify.js",
+    ):
+        plain = await get(gateway.port, path)
+        packed = await get(gateway.port, path, Accept_Encoding="gzip")
+        etag = plain.headers["etag"]
+        assert packed.headers["etag"] == f"W/{etag}"
+        assert gzip.decompress(packed.body) == plain.body
+        for known in (etag, f"W/{etag}", f'"other", W/{etag}', "*"):
+            for encoding in ("gzip", "identity"):
+                headers = {"If_None_Match": known, "Accept_Encoding": encoding}
+                assert (await get(gateway.port, path, **headers)).status == 304
+        assert (await get(gateway.port, path, If_None_Match=etag[1:-1])).status == 200
+        ranged = {"Range": "bytes=1-", "If_Range": packed.headers["etag"]}
+        assert (await get(gateway.port, path, **ranged)).body == plain.body
+
+
+async def test_the_bundle_of_an_open_table_has_a_fixed_one(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    growing = await get(gateway.port, path, Range="bytes=5-")
+    assert (growing.status, growing.headers["accept-ranges"]) == (200, "none")
+    assert not {"etag", "content-range"} & growing.headers.keys()
+    fixed = growing.headers["content-location"]
+    assert fixed.startswith(f"{path}?size=")
+    await table.host.call("deck.shuffle")
+    first = await get(gateway.port, fixed, Range="bytes=0-999")
+    assert (first.status, first.headers["accept-ranges"]) == (206, "bytes")
+    await table.host.call("deck.shuffle")
+    rest = await get(gateway.port, fixed, Range="bytes=1000-", If_Range=first.headers["etag"])
+    assert rest.status == 206
+    assert first.body + rest.body == growing.body
+    assert (await get(gateway.port, path)).body != growing.body
+
+
+async def test_a_size_must_be_one_that_the_house_has_signed(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    size = int((await get(gateway.port, path)).headers["content-location"].split("=")[1])
+    for wrong in ("", "0", "-1", "1.5", "x", "9" * 40, f"{size}&size={size}"):
+        got = await get(gateway.port, f"{path}?size={wrong}")
+        assert (got.status, "number of events" in got.text) == (400, True), wrong
+    got = await get(gateway.port, f"{path}?size={size + 1}")
+    assert (got.status, got.text.endswith(f"the last one before is at {size}.\n")) == (404, True)
+    assert (await get(gateway.port, f"{path}?size=2")).status == 404
+    assert (await get(gateway.port, f"{path}?size={size}")).status == 200
+
+
+async def test_a_private_table_has_ranges_for_those_who_may_read_it(gateway, connect) -> None:
+    table = await closed(connect, gateway, watch="nobody")
+    path = f"/tables/{table.id}/bundle.jsonl"
+    token = {"Authorization": f"Bearer {table.tokens[0]}"}
+    whole = await get(gateway.port, path, Accept_Encoding="gzip", **token)
+    assert "content-encoding" not in whole.headers
+    assert whole.headers["cache-control"] == "no-store"
+    got = await get(gateway.port, path, Range="bytes=100-", **token)
+    assert (got.status, got.body) == (206, whole.body[100:])
+    known = {"If_None_Match": whole.headers["etag"]}
+    for headers in ({}, {"Range": "bytes=100-"}, known):
+        for query in ("", "?size=1"):
+            assert (await get(gateway.port, path + query, **headers)).status == 401
+
+
+async def test_a_cosignature_makes_another_bundle(gateway, connect, monkeypatch) -> None:
+    host = await connect(gateway)
+    opened = await host.call("table.open")
+    ann = await connect(gateway)
+    key = COSIGNER.public_key.hex()
+    await ann.call("table.join", table=opened["table"], name="Ann", key=key)
+    await host.call("table.close")
+    service = gateway.context.service
+    _, note = await service.checkpoint(await service.load(opened["table"]))
+    path = f"/tables/{opened['table']}/bundle.jsonl"
+    before = await get(gateway.port, path)
+    bundle = service.bundle
+
+    async def cosigned_meanwhile(*arguments: Any, **options: Any) -> Any:
+        """The lines of the bundle, and a cosignature before the last one."""
+        lines = [line async for line in bundle(*arguments, **options)]
+        for line in lines[:-1]:
+            yield line
+        await ann.call("table.cosign", cosignature=COSIGNER.cosign(note, time=1_800_000_000))
+        yield lines[-1]
+
+    monkeypatch.setattr(service, "bundle", cosigned_meanwhile)
+    cut = await get(gateway.port, path)
+    assert (cut.status, cut.body) == (503, b"A checkpoint of this table was cosigned meanwhile; "
+        b"try again.\n")  # fmt: skip
+    monkeypatch.undo()
+    ranged = {"Range": "bytes=100-", "If_Range": before.headers["etag"]}
+    after = await get(gateway.port, path, **ranged)
+    assert (after.status, len(after.body) > len(before.body)) == (200, True)
+    assert after.headers["etag"] != before.headers["etag"]
+
+
+async def test_an_archived_bundle_goes_on_where_that_of_the_table_ended(
+    archiving, connect, tmp_path
+) -> None:
+    gateway = archiving
+    table, hidden = await closed(connect, gateway), await closed(connect, gateway, watch="nobody")
+    path = f"/tables/{table.id}/bundle.jsonl"
+    size = await signed_size(gateway, table)
+    names = (path, f"{path}?size={size}", f"/tables/{table.id}/round-1.txt")
+    first = [await get(gateway.port, name, Range="bytes=0-999") for name in names]
+    whole = [await get(gateway.port, name) for name in names]
+    token = {"Authorization": f"Bearer {hidden.tokens[0]}"}
+    private = await get(gateway.port, f"/tables/{hidden.id}/bundle.jsonl", **token)
+    await archive(tmp_path, table)
+    await archive(tmp_path, hidden)
+    for name, then, begun in zip(names, whole, first, strict=True):
+        rest = await get(gateway.port, name, Range="bytes=1000-")
+        assert (begun.status, rest.status) == (206, 206)
+        assert begun.body + rest.body == then.body
+        now = await get(gateway.port, name)
+        head = await get(gateway.port, name, method="HEAD")
+        assert (now.body, now.headers) == (then.body, head.headers)
+        if "bundle" in name:
+            assert now.headers == then.headers
+            assert b"".join(p.body for p in await pieces(gateway.port, name, 4001)) == then.body
+    assert (await get(gateway.port, f"{path}?size=2")).status == 404
+    hidden_path = f"/tables/{hidden.id}/bundle.jsonl"
+    assert (await get(gateway.port, hidden_path, Range="bytes=9-")).status == 401
+    rest = await get(gateway.port, hidden_path, Range="bytes=9-", Accept_Encoding="gzip", **token)
+    assert (rest.status, rest.body) == (206, private.body[9:])
+    assert rest.headers["cache-control"] == "no-store"
+
+
+async def signed_size(gateway: Any, table: SeatedTable) -> int:
+    """A size below the last one for which there is a checkpoint."""
+    sizes = sorted(await gateway.context.service.log.signed_sizes(bytes.fromhex(table.id)))
+    return int(sizes[-2])
+
+
+async def test_histories_that_cannot_change_have_ranges(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    await table.host.call("round.open", entropy="house")
+    path = f"/tables/{table.id}/round-1.txt"
+    whole = await get(gateway.port, path)
+    assert whole.headers["accept-ranges"] == "bytes"
+    got = await pieces(gateway.port, path, 501, Accept_Encoding="gzip")
+    assert {piece.status for piece in got} == {206}
+    assert b"".join(piece.body for piece in got) == whole.body
+    for name in ("round-2.txt", "history.txt"):
+        other = await get(gateway.port, f"/tables/{table.id}/{name}", Range="bytes=1-")
+        assert (other.status, other.headers["accept-ranges"]) == (200, "none")
+
+
+async def test_static_files_have_ranges(gateway) -> None:
+    for path in ("/verify.js", "/openrpc.json", "/audit.html", "/"):
+        whole = await get(gateway.port, path)
+        got = await pieces(gateway.port, path, 50_000, If_Range=whole.headers["etag"])
+        assert {piece.status for piece in got} == {206}
+        assert b"".join(piece.body for piece in got) == whole.body
+        beyond = await get(gateway.port, path, Range=f"bytes={len(whole.body)}-")
+        assert beyond.status == 416
+    other = await get(gateway.port, f"/web/{'0' * 16}/verify.js", Range="bytes=1-")
+    assert (other.status, other.headers["accept-ranges"]) == (200, "none")
+    assert "etag" not in other.headers
+
+
+async def test_curl_goes_on_with_a_file_that_was_cut(gateway, connect, tmp_path) -> None:
+    curl = program("curl")
+    table = await closed(connect, gateway)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    whole = await get(gateway.port, path)
+    for length in (0, 1, 5000, len(whole.body) - 1):
+        file = tmp_path / f"{length}.jsonl"
+        file.write_bytes(whole.body[:length])
+        url = f"http://127.0.0.1:{gateway.port}{path}"
+        done = await asyncio.create_subprocess_exec(curl, "-sSf", "-C", "-", "-o", file, url)
+        assert await done.wait() == 0
+        assert file.read_bytes() == whole.body
+
+
+async def paused_download(port: int, path: str) -> tuple[asyncio.StreamReader, Any]:
+    """A client with a small buffer that has requested a download, and reads nothing."""
+    own = socket.socket()
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    own.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(own, ("127.0.0.1", port))
+    reader, writer = await asyncio.open_connection(sock=own, limit=1024)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return reader, writer
+
+
+async def long_table(gateway: Any, connect: Any) -> SeatedTable:
+    """A closed table whose bundle does not fit into the buffers between server and client."""
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    await table.host.call("round.open", entropy="house", deck=SHOE)
+    for _ in range(6):
+        await table.host.call("deck.shuffle")
+    await table.host.call("round.close")
+    await table.host.call("table.close")
+    return table
+
+
+def downloading(gateway: Any) -> list[Any]:
+    return [one for one in gateway.registry.connections if one.dispatcher is None and one.paused]
+
+
+async def test_a_reader_of_a_bundle_may_pause(open_gateway, connect, monkeypatch) -> None:
+    """Longer than another client may that does not read, and nothing is read meanwhile."""
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, sending=0.5, idle=60.0, closing=0.1))
+    table = await long_table(gateway, connect)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    whole = await get(gateway.port, path)
+    read, rows = gateway.context.service.log.read, []
+
+    async def counted(*arguments: Any, **options: Any) -> Any:
+        rows.extend(found := await read(*arguments, **options))
+        return found
+
+    monkeypatch.setattr(gateway.context.service.log, "read", counted)
+    reader, writer = await paused_download(gateway.port, path)
+    await eventually(lambda: downloading(gateway))
+    (connection,) = downloading(gateway)
+    begun = len(rows)
+    other, slow = await watched_table(gateway, connect)
+    metrics = gateway.metrics
+    await shuffle_until(gateway, other, lambda: metrics.slowed > 0 or metrics.closed[4508] > 0)
+    rows.clear()
+    await eventually(lambda: metrics.closed[4508] == 1)
+    assert downloading(gateway) == [connection]
+    assert connection.transport.get_write_buffer_size() < 4 * gateway.context.limits.buffer
+    assert begun < whole.body.count(b"\n") / 2
+    assert HttpResponse(await reader.read()).body == whole.body
+    assert rows
+    slow.socket.transport.abort()
+    await slow.wait_closed()
+    writer.close()
+
+
+async def test_a_reader_that_does_not_come_back_is_disconnected(open_gateway, connect) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, sending=60.0, idle=0.5))
+    table = await long_table(gateway, connect)
+    reader, writer = await paused_download(gateway.port, f"/tables/{table.id}/bundle.jsonl")
+    await eventually(lambda: downloading(gateway))
+    await eventually(lambda: not downloading(gateway))
+    await eventually(lambda: len(gateway.registry.connections) == 2)
+    data = b""
+    with suppress(ConnectionError):
+        while part := await reader.read(2**16):
+            data += part
+    cut = HttpResponse(data)
+    assert len(cut.body) < int(cut.headers["content-length"])
+    writer.close()
+
+
+async def test_slow_readers_of_archived_bundles_keep_no_other_from_one(
+    archiving, connect, tmp_path
+) -> None:
+    gateway = archiving
+    table = await long_table(gateway, connect)
+    await archive(tmp_path, table)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    paused = [await paused_download(gateway.port, path) for _ in range(6)]
+    await eventually(lambda: len(downloading(gateway)) == 6)
+    assert (await get(gateway.port, path)).status == 200
+    for _, writer in paused:
+        writer.transport.abort()
