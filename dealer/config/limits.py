@@ -42,7 +42,7 @@ LIMITS: Mapping[str, str] = {
     "connections_per_address": "connections from one address",
     "opening": "timeout in seconds of the handshake, and then of the first request",
     "idle": "seconds that a connection kept after a POST may wait for the next request, and that "
-    "the download of a bundle may wait for its reader to take a full write buffer",
+    "the download of a bundle may pause, beside a second for each KiB of a full write buffer",
     "sending": "timeout in seconds for a full write buffer to be sent",
     "closing": "timeout in seconds of the closing handshake",
     "keepalive": "seconds between pings; a client that misses two is disconnected",

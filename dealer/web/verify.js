@@ -275,8 +275,8 @@ function kindOf({ check, line, message }, lines, notes) {
     return `A byte order mark is inside the file: only one at its beginning is undone. ${AGAIN}`;
   }
   if (message === NOT_CANONICAL) {
-    return "This line is JSON, but not in its canonical form: its spaces, escapes or numbers or the " +
-      `order of its members were changed, as by a program that reads and writes JSON. ${AGAIN}`;
+    return "This line is JSON, but not in its canonical form: its spaces, escapes or numbers or " +
+      `the order of its members were changed, as by a program that reads and writes JSON. ${AGAIN}`;
   }
   const cut = line === end && notes.includes(NOTES.newline) && beginningOf(given).startsWith("{");
   if (!cut || isJson(given)) return null;
@@ -1740,7 +1740,8 @@ async function commandLine(given, readFile) {
     else if (given[n] === "--key" && n + 1 < given.length) options.key = given[++n].toLowerCase();
     else if (given[n] === "--saved" && n + 1 < given.length) {
       const kept = await restore(readFile(given[++n]));
-      options.saved.push(...notesIn(new TextDecoder("utf-8", { ignoreBOM: true }).decode(kept.bytes)));
+      const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+      options.saved.push(...notesIn(decoder.decode(kept.bytes)));
       options.notes.push(...kept.notes.map((note) => `${given[n]}: ${note}`));
     } else files.push(given[n]);
   }

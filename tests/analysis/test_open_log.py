@@ -146,6 +146,11 @@ def test_what_a_bundle_refuses(log: OpenLog, tmp_path: Path) -> None:
         bundle.state(83, viewer=3)
     with pytest.raises(ProofFault, match="not the one that you gave"):
         dealer.open_bundle(file, key=bytes(32))
+    file.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    assert dealer.open_bundle(file).game.leaves == bundle.game.leaves
+    file.write_text("\n".join(lines)[:-300])
+    with pytest.raises(ProofFault, match="The file is cut at line"):
+        dealer.open_bundle(file)
     file.write_text("\n".join(lines).replace('"Ada"', '"Eve"'))
     with pytest.raises(ProofFault):
         dealer.open_bundle(file)

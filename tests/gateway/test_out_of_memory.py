@@ -15,7 +15,7 @@ import pytest
 from dealer.eventlog import Log
 from dealer.gateway import Gateway
 from dealer.gateway.decks import endpoint
-from dealer.gateway.http import router
+from dealer.gateway.http import bundles
 from dealer.gateway.http.exchange import PostExchange
 from dealer.gateway.rate_limit.bucket import ProcessorTime
 from dealer.gateway.rpc import dispatcher
@@ -184,7 +184,7 @@ async def test_a_download_breaks_off(
 
     request = b"GET /tables/%b/bundle.jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n" % table.encode()
     with monkeypatch.context() as broken:
-        broken.setattr(router, "blocks_of", blocks)
+        broken.setattr(bundles, "blocks_of", blocks)
         reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
         writer.write(request)
         async with asyncio.timeout(PATIENT):

@@ -444,7 +444,7 @@ async def test_a_reader_of_a_bundle_may_pause(open_gateway, connect, monkeypatch
 
 
 async def test_a_reader_that_does_not_come_back_is_disconnected(open_gateway, connect) -> None:
-    gateway = await open_gateway(limits=replace(TEST_LIMITS, sending=60.0, idle=0.5))
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, sending=60.0, idle=0.5, buffer=512))
     table = await long_table(gateway, connect)
     reader, writer = await paused_download(gateway.port, f"/tables/{table.id}/bundle.jsonl")
     await eventually(lambda: downloading(gateway))

@@ -8,8 +8,8 @@ cosignature that arrives during a download ends it before its last byte, which n
 for the whole. The bundle of an open table grows: it is sent without a tag, and `Content-Location`
 names the one of fixed size that it is.
 
-A client that pauses its download may do so for the limit `idle`: while it reads nothing, nothing is
-read from the log, and no more than a few blocks are in memory.
+A client may pause its download for the limit `idle`, and read slowly: while it reads nothing,
+nothing is read from the log, and no more than a few blocks are in memory.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ from dealer.service import archive as archived
 from dealer.service.archive import ArchiveRecord
 
 JSONL = "application/jsonl; charset=utf-8"
+
+SLOWEST = 1024
+"""Bytes per second that a reader has to take; a full write buffer may wait so much longer."""
 
 MEASURED = 4096
 """Bundles whose tag and length are kept."""
@@ -216,6 +219,7 @@ class Bundles:
         length: int | None = None,
         status: HTTPStatus = HTTPStatus.OK,
     ) -> None:
+        limits = connection.limits
         await stream(
             connection,
             request,
@@ -225,7 +229,7 @@ class Bundles:
             status=status,
             length=None if packed else length,
             more=more,
-            seconds=connection.limits.idle,
+            seconds=limits.idle + limits.buffer / SLOWEST,
         )
 
 
@@ -260,7 +264,7 @@ async def _first_events(file: BinaryIO, size: int) -> AsyncGenerator[str]:
         if line.startswith('{"checkpoint":'):
             upto = int(json.loads(line)["checkpoint"].split("\n")[1])
             if upto > size:
-                break
+                continue
             newest = upto
         elif number > size:
             continue
