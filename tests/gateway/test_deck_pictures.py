@@ -27,8 +27,37 @@ def test_every_card_and_the_back_have_both_pictures() -> None:
         assert struct.unpack(">II", pixels[0][16:24]) == (WIDTH, HEIGHT)
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("10H.png", "0H.png"),
+        ("0h.png", "0H.png"),
+        ("TH.svg", "0H.svg"),
+        ("10d.SVG", "0D.svg"),
+        ("as.Png", "AS.png"),
+        ("x1.svg", "X1.svg"),
+        ("BACK.svg", "back.svg"),
+        ("acediamonds.png", "AD.png"),
+    ],
+)
+def test_a_picture_is_named_as_clients_write_it(file: str, name: str) -> None:
+    found = picture(file)
+    assert found is not None
+    assert found == picture(name)
+
+
 def test_there_are_no_others() -> None:
-    for file in ("AS.gif", "11.svg", "../AS.png", "AS", "", "AS.svg.png"):
+    for file in (
+        "AS.gif",
+        "11.svg",
+        "1S.png",
+        "10.svg",
+        "010S.png",
+        "../AS.png",
+        "AS",
+        "",
+        "AS.svg.png",
+    ):
         assert picture(file) is None
 
 

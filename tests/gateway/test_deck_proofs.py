@@ -92,8 +92,8 @@ async def test_drawn_cards_are_hidden_until_the_swaps_give_them(decks: Decks) ->
 @pytest.mark.parametrize("path", ["list/", "draw/?cards=AS", "return/?cards=AS", "add/?cards=AS"])
 async def test_a_look_at_a_shuffled_pile_is_in_the_log(decks: Decks, path: str) -> None:
     opened = await decks.open("new/shuffle/", cards="AS,2S,3S,4S")
-    await decks.ask("draw/", count=3)
-    await decks.ask("pile/mine/add/", cards="AS,2S,3S,4S")
+    drawn = await decks.codes("draw/", count=3)
+    await decks.ask("pile/mine/add/", cards=",".join(drawn))
     await decks.ask("pile/mine/shuffle/")
     assert '"CardPeeked"' not in "\n".join(await bundle_of(decks, opened))
     await decks.http.get(f"/api/deck/{decks.deck}/pile/mine/{path}")

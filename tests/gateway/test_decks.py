@@ -63,10 +63,27 @@ async def test_several_and_partial_decks(decks: Decks) -> None:
     assert (await decks.open("new/shuffle/", deck_count=6))["remaining"] == 312
     drawn = await decks.codes("draw/", count=312)
     assert sorted(drawn) == sorted(ORDER * 6)
-    assert (await decks.open(cards="as,KH,10S,zz,AS", deck_count=2))["remaining"] == 6
-    assert await decks.codes("draw/", count=6) == ["AS", "KH", "AS"] * 2
-    assert (await decks.ask("shuffle/"))["remaining"] == 6
-    assert sorted(await decks.codes("draw/", count=6)) == ["AS"] * 4 + ["KH"] * 2
+    assert (await decks.open(cards="as,KH,10S,AS", deck_count=2))["remaining"] == 8
+    assert await decks.codes("draw/", count=8) == ["AS", "KH", "0S", "AS"] * 2
+    assert (await decks.ask("shuffle/", deck_count=2))["remaining"] == 8
+    assert sorted(await decks.codes("draw/", count=8)) == ["0S"] * 2 + ["AS"] * 4 + ["KH"] * 2
+    assert (await decks.open(cards="X2"))["remaining"] == 1
+    drawn = await decks.open("new/draw/", cards="10d, th,,0c", count=3)
+    assert (sorted(codes(drawn)), drawn["remaining"]) == (["0C", "0D", "0H"], 0)
+
+
+@pytest.mark.parametrize("ten", ["0S", "0s", "10S", "10s", "TS", "Ts", " 10S ", "10S,"])
+async def test_a_ten_is_named_as_clients_write_it(decks: Decks, ten: str) -> None:
+    """Wherever cards are named; the answers name it as the original does."""
+    assert codes(await decks.open("new/draw/", cards=ten)) == ["0S"]
+    assert (await decks.ask("pile/mine/add/", cards=ten))["piles"] == {"mine": {"remaining": 1}}
+    assert await decks.codes("pile/mine/draw/", cards=ten) == ["0S"]
+    assert (await decks.ask("return/", cards=ten))["remaining"] == 1
+    await decks.ask("draw/")
+    await decks.ask("pile/mine/add/", cards=ten)
+    assert (await decks.ask("pile/mine/return/", cards=ten))["remaining"] == 1
+    assert (await decks.ask("shuffle/", cards=ten))["remaining"] == 1
+    assert await decks.codes("draw/") == ["0S"]
 
 
 async def test_cards_of_a_new_deck_at_once(decks: Decks) -> None:
@@ -117,7 +134,9 @@ async def test_drawn_cards_return_below_the_deck(decks: Decks) -> None:
     await decks.open(cards="AS,2S,3S,4S,5S")
     await decks.ask("draw/", count=4)
     await decks.ask("pile/mine/add/", cards="2S")
-    named = await decks.ask("return/", cards="4S,2S,5S")
+    refused = await decks.ask("return/", 404, cards="4S,2S,5S")
+    assert refused["error"].endswith("return to the deck; these are not: 2S,5S.")
+    named = await decks.ask("return/", cards="4S")
     assert list(without_proof(named)) == ["success", "deck_id", "remaining"]
     assert named["remaining"] == 2
     assert (await decks.ask("return/"))["remaining"] == 4
@@ -162,6 +181,7 @@ async def test_old_paths_and_missing_slashes(decks: Decks) -> None:
     drawn = (await decks.http.get(f"/api/draw/{id}/?count=2")).json()
     assert codes(drawn) == ["AS", "2S"]
     assert (await decks.http.get(f"/api/shuffle/{id}")).json()["remaining"] == 52
+    assert codes((await decks.http.get(f"/api/deck/{id}/draw/Top/")).json())
 
 
 @pytest.mark.parametrize("kind", ["form", "multipart", "json", "query"])
@@ -210,7 +230,29 @@ WRONG = [
     ("new/", {"deck_count": 21}, 200, "The max number of Decks is 20."),
     ("new/shuffle/", {"deck_count": 0}, 200, "The min number of Decks is 1."),
     ("new/", {"deck_count": 20}, 400, "A deck has at most 1024 cards; 20 x 52 are 1040."),
-    ("new/", {"cards": "11,zz"}, 400, "None of these is a card: name cards like AS,0D,KH."),
+    ("new/", {"cards": ","}, 400, "A deck has a card at least: name cards like AS,0D,KH,X1."),
+    ("new/", {"cards": "AS,zz"}, 400, '"zz" is no card: name cards like AS,0D,KH,X1.'),
+    ("new/draw/", {"cards": "1S"}, 400, '"1S" is no card'),
+    ("new/", {"cards": ["AS", "KH"]}, 400, '"cards" is given twice, with different values.'),
+    ("new/", {"cards": "X1", "jokers_enabled": "False"}, 400, "cards names jokers, but"),
+    ("new/shuffle/", {"jokers_enabled": "yes"}, 400, "jokers_enabled is true or false."),
+    ("new/", {"deck_type": "spanish"}, 400, "deck_type has no meaning here: every deck is of 52"),
+    ("new/draw/", {"deck_type": ""}, 400, "deck_type has no meaning here"),
+    ("new/", {"deckcount": 2}, 400, '"deckcount" is no parameter here: did you mean deck_count?'),
+    ("new/", {"Deck_Count": 2}, 400, '"Deck_Count" is no parameter here: did you mean deck_count?'),
+    (
+        "new/",
+        {"jokers": "true"},
+        400,
+        '"jokers" is no parameter here: did you mean jokers_enabled?',
+    ),
+    ("new/", {"cards[]": "AS"}, 400, '"cards[]" is no parameter here: did you mean cards?'),
+    ("new/shuffle/", {"size": 2}, 400, '"size" is no parameter here: use deck_count, jokers_en'),
+    ("new/", {"count": 2}, 400, '"count" is no parameter here: did you mean deck_count?'),
+    ("new/draw/", {"deck_id": "abc"}, 400, '"deck_id" is no parameter here'),
+    ("zzzzzzzzzzzz/", {"count": 2}, 400, '"count" is no parameter here: there are none.'),
+    ("zzzzzzzzzzzz/draw/botom/", {}, 404, "There is no such path"),
+    ("zzzzzzzzzzzz/pile/a/draw/botom/", {}, 404, "There is no such path"),
     ("new/draw/", {"count": "-+3"}, 400, "count is a whole number, like count=2."),
     ("new/draw/", {"count": "1.5"}, 400, "count is a whole number, like count=2."),
     ("new/draw/", {"count": -1}, 400, "count is the number of cards to draw, 0 or more"),
@@ -228,6 +270,62 @@ async def test_requests_that_are_wrong(
     answer = await decks.get(path, status, **parameters)
     assert answer["success"] is False
     assert answer["error"].startswith(error)
+
+
+CHANGES = [
+    (
+        "draw/",
+        {"cards": "10S"},
+        404,
+        "A deck gives its next cards, and 0S by name only from a pile",
+    ),
+    ("draw/random/", {"cards": "zz"}, 400, '"zz" is no card'),
+    ("draw/", {"cont": 3}, 400, '"cont" is no parameter here: did you mean count?'),
+    ("shuffle/", {"deck_count": 2}, 400, "deck_count of this deck is 1; new/shuffle/ opens one"),
+    ("shuffle/", {"remaining": "1"}, 400, "remaining is true or false."),
+    ("shuffle/", {"remaining": "true", "cards": "AS"}, 400, "With remaining=true the cards stay"),
+    ("shuffle/", {"jokers_enabled": "true"}, 400, "This deck was opened with certain cards"),
+    ("shuffle/", {"cards": "AS,?"}, 400, '"?" is no card'),
+    ("return/", {"cards": "3S,AS"}, 404, "Only drawn cards that are in no pile return to the deck"),
+    ("close/", {"cards": "AS"}, 400, '"cards" is no parameter here: there are none.'),
+]
+
+
+@pytest.mark.parametrize(("path", "parameters", "status", "error"), CHANGES)
+async def test_a_request_that_is_refused_changes_nothing(
+    decks: Decks, path: str, parameters: dict[str, Any], status: int, error: str
+) -> None:
+    await decks.open(cards="AS,2S,10S,3S")
+    await decks.ask("draw/")
+    answer = await decks.ask(path, status, **parameters)
+    assert answer["success"] is False
+    assert answer["error"].startswith(error)
+    assert (await decks.ask("return/"))["remaining"] == 4
+    assert await decks.codes("draw/", count=4) == ["2S", "0S", "3S", "AS"]
+
+
+async def test_what_browsers_and_sites_add_is_ignored(decks: Decks) -> None:
+    added: dict[str, Any] = {"_": 1, "_t": "x", "ts": 2, "utm_source": "a", "fbclid": "b"}
+    await decks.open(cards="AS", jokers_enabled="", **added)
+    assert await decks.codes("draw/", deck_id=decks.deck, **added) == ["AS"]
+    assert (await decks.http.get("/api/deck/new/?deck_count=2&deck_count=2")).json()["success"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain;charset=UTF-8", b"deck_count=2"),
+        ("application/json", b'["AS"]'),
+        ("application/xml", b"<cards/>"),
+    ],
+)
+async def test_a_body_that_says_nothing_is_refused(decks: Decks, kind: str, body: bytes) -> None:
+    headers = {"Content-Type": kind}
+    answer = await decks.http.post("/api/deck/new/", content=body, headers=headers)
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert answer.json()["error"].startswith("The body is neither a form nor a JSON object")
+    nothing = {"cards": None, "jokers_enabled": False}
+    assert (await decks.http.post("/api/deck/new/", json=nothing)).json()["remaining"] == 52
 
 
 async def test_other_methods_and_the_preflight_of_browsers(

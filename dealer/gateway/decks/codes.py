@@ -6,6 +6,7 @@ than once. The original lists a deck top first.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -25,9 +26,26 @@ ACE_OF_DIAMONDS = "aceDiamonds"
 """The name of its picture, as in the original: blockers of advertisements block `AD.png`."""
 
 
+def code_of(text: str) -> str | None:
+    """The code of a card as clients write it: in any case, its ten `0S`, `10S` or `TS`."""
+    code = text.strip().upper()
+    if code[:-1] in ("10", "T"):
+        code = f"0{code[-1]}"
+    return code if code in ALL else None
+
+
 def codes_in(text: str) -> list[str]:
-    """The codes of cards in a list like `as,2S`, in order; text that is no card code is ignored."""
-    return [code for code in text.upper().split(",") if code in ALL]
+    """The codes of cards in a list like `as,10D`, in order, without its empty items.
+
+    Raises BadRequest for an item that is no card: without it the answer would be of other cards.
+    """
+    found = []
+    for item in filter(str.strip, text.split(",")):
+        code = code_of(item)
+        if code is None:
+            raise BadRequest(f"{json.dumps(item[:32])} is no card: name cards like AS,0D,KH,X1.")
+        found.append(code)
+    return found
 
 
 def standard(*, jokers: bool) -> list[str]:
@@ -46,7 +64,7 @@ def logged(contents: Sequence[str], decks: int) -> tuple[str, ...]:
     Raises BadRequest for no card, and for more than the log's limit.
     """
     if not contents:
-        raise BadRequest("None of these is a card: name cards like AS,0D,KH.")
+        raise BadRequest("A deck has a card at least: name cards like AS,0D,KH,X1.")
     total = len(contents) * decks
     if total > DECK_MAX:
         raise BadRequest(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from dealer.errors import BadRequest
 from dealer.game.commands import Actor, Command, Draw, Move, Show, StartShuffle
 from dealer.game.stacks import DECK, hand, pile
 from dealer.game.state import Round
@@ -25,6 +26,10 @@ OPEN = pile("(drawn)")
 """Cards drawn face up; no pile of the original can have this name."""
 
 _PILE = "pile:"
+
+
+class NotFound(BadRequest):
+    """Answered with 404, as in the original."""
 
 
 class Deck:
@@ -63,12 +68,25 @@ class Deck:
         stacks = map(pile, self.piles())
         return [(stack, slot) for stack in stacks for slot in self.round.cards(stack)]
 
-    def find(self, codes: Iterable[str], among: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-        """(stack, slot) of a card with each of the codes; codes that no card has are left out."""
+    def find(
+        self, codes: Iterable[str], among: Iterable[tuple[str, int]], refusal: str
+    ) -> list[tuple[str, int]]:
+        """(stack, slot) of a card with each of the codes.
+
+        Raises NotFound where there is none: with this refusal, in which `{codes}` stands for those.
+        """
         left: dict[str, list[tuple[str, int]]] = {}
         for stack, slot in among:
             left.setdefault(shown(self.round.face(slot) or ""), []).append((stack, slot))
-        return [left[code].pop(0) for code in codes if left.get(code)]
+        found, missing = [], []
+        for code in codes:
+            if left.get(code):
+                found.append(left[code].pop(0))
+            else:
+                missing.append(code)
+        if missing:
+            raise NotFound(refusal.format(codes=",".join(missing)))
+        return found
 
     def looking_at(self, names: Iterable[str]) -> list[Command]:
         """The commands by which the API sees the cards of piles that it does not know."""

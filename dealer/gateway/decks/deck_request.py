@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dealer.errors import BadRequest, TableIsClosed
+from dealer.errors import TableIsClosed
 from dealer.game.commands import Command
 from dealer.gateway.decks.codes import codes_in
 from dealer.gateway.decks.deck import Deck
@@ -16,10 +16,6 @@ from dealer.gateway.decks.tables import DeckTables, OpenDeck, T
 from dealer.gateway.http.client_connection import ClientConnection
 
 Members = dict[str, Any]
-
-
-class NotFound(BadRequest):
-    """Answered with 404, as in the original."""
 
 
 @dataclass(slots=True)

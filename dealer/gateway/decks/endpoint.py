@@ -14,7 +14,7 @@ from http import HTTPStatus
 from math import ceil
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from websockets.http11 import Request, Response
 
@@ -29,7 +29,8 @@ from dealer.errors import (
     UnknownTable,
 )
 from dealer.gateway.decks import operations, piles
-from dealer.gateway.decks.deck_request import DeckRequest, Members, NotFound
+from dealer.gateway.decks.deck import NotFound
+from dealer.gateway.decks.deck_request import DeckRequest, Members
 from dealer.gateway.decks.parameters import OriginalError, Parameters
 from dealer.gateway.decks.paths import Target, target_of
 from dealer.gateway.decks.pictures import FOLDER, picture
@@ -53,20 +54,29 @@ PREFLIGHT = {
 PICTURES_SECONDS = 86_400
 NONE: Mapping[str, Any] = MappingProxyType({})
 
-OPERATIONS: dict[str, Callable[[DeckRequest], Awaitable[Members]]] = {
-    "new": partial(operations.new, shuffle=False),
-    "new.shuffle": partial(operations.new, shuffle=True),
-    "new.draw": operations.new_draw,
-    "info": operations.info,
-    "shuffle": operations.shuffle,
-    "draw": operations.draw,
-    "return": operations.return_drawn,
-    "close": operations.close,
-    "pile.add": piles.pile_add,
-    "pile.list": piles.pile_list,
-    "pile.shuffle": piles.pile_shuffle,
-    "pile.return": piles.pile_return,
-    "pile.draw": piles.pile_draw,
+
+class Operation(NamedTuple):
+    """What a path does, and the parameters that it knows."""
+
+    run: Callable[[DeckRequest], Awaitable[Members]]
+    parameters: tuple[str, ...] = ()
+
+
+CONTENTS = ("deck_count", "jokers_enabled", "cards")
+OPERATIONS = {
+    "new": Operation(partial(operations.new, shuffle=False), CONTENTS),
+    "new.shuffle": Operation(partial(operations.new, shuffle=True), CONTENTS),
+    "new.draw": Operation(operations.new_draw, ("count", *CONTENTS)),
+    "info": Operation(operations.info),
+    "shuffle": Operation(operations.shuffle, ("remaining", *CONTENTS)),
+    "draw": Operation(operations.draw, ("count", "cards")),
+    "return": Operation(operations.return_drawn, ("cards",)),
+    "close": Operation(operations.close),
+    "pile.add": Operation(piles.pile_add, ("cards",)),
+    "pile.list": Operation(piles.pile_list),
+    "pile.shuffle": Operation(piles.pile_shuffle),
+    "pile.return": Operation(piles.pile_return, ("cards",)),
+    "pile.draw": Operation(piles.pile_draw, ("cards", "count")),
 }
 """By the name of the operation in a path, see `paths.py`."""
 
@@ -143,11 +153,13 @@ class DecksEndpoint:
         base = f"{self._scheme(connection, request)}://{request.headers.get('Host', 'localhost')}"
         deck_request: DeckRequest | None = None
         try:
+            operation = OPERATIONS[target.operation]
             given = Parameters.read(request, body)
+            given.require(operation.parameters, target.deck)
             deck_request = DeckRequest(
                 self._tables, connection, target, given, base + FOLDER.rstrip("/")
             )
-            members = await OPERATIONS[target.operation](deck_request)
+            members = await operation.run(deck_request)
             members |= _proof(deck_request.opened, base)
             answer = _json(HTTPStatus.OK, json.dumps(members))
         except DealerError as error:

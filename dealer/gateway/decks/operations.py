@@ -1,22 +1,24 @@
 """The operations of the original on a deck, each from a request to the members of its answer.
 
 What the original answers with status 200 or 404 and an error is answered so here. Where it fails
-with 500, or counts from the wrong end, the request is refused with a sentence.
+with 500, counts from the wrong end, or has other cards than were asked for, the request is refused
+with a sentence.
 """
 
 from __future__ import annotations
 
+from dealer.errors import BadRequest
 from dealer.game.commands import CloseTable, Command
 from dealer.game.stacks import DECK
 from dealer.gateway.decks.codes import (
-    codes_in,
+    JOKERS,
     contents_of,
     described,
     is_standard,
     logged,
     standard,
 )
-from dealer.gateway.decks.deck import API, Deck, moving, shuffling
+from dealer.gateway.decks.deck import API, Deck, NotFound, moving, shuffling
 from dealer.gateway.decks.deck_request import (
     DeckRequest,
     Members,
@@ -26,25 +28,36 @@ from dealer.gateway.decks.deck_request import (
 )
 from dealer.gateway.decks.tables import OpenDeck
 
+NOT_DRAWN = "Only drawn cards that are in no pile return to the deck; these are not: {codes}."
+
 
 async def new(request: DeckRequest, *, shuffle: bool) -> Members:
     """A new deck, in its order or shuffled."""
-    given = request.given
-    decks, jokers, cards = given.decks(), bool(given.flag("jokers_enabled")), given.text("cards")
-    contents = standard(jokers=jokers)
-    if cards is not None:
-        contents = [code for code in codes_in(cards) if code in contents]
-    codes = logged(contents, decks)
-    request.opened = await request.tables.open(request.client, codes, decks, shuffle=shuffle)
-    return {**deck_members(request.opened), "shuffled": shuffle}
+    return {**deck_members(await _open(request, shuffle=shuffle)), "shuffled": shuffle}
 
 
 async def new_draw(request: DeckRequest) -> Members:
-    """Cards of a new shuffled deck, which the original always makes of all cards."""
-    count, decks = request.given.count(), request.given.decks()
-    codes = logged(standard(jokers=bool(request.given.flag("jokers_enabled"))), decks)
-    request.opened = await request.tables.open(request.client, codes, decks, shuffle=True)
-    return await _drawn(request, request.opened, count)
+    """Cards of a new shuffled deck."""
+    count = request.given.count()
+    return await _drawn(request, await _open(request, shuffle=True), count)
+
+
+async def _open(request: DeckRequest, *, shuffle: bool) -> OpenDeck:
+    decks, jokers = request.given.decks(), request.given.flag("jokers_enabled")
+    contents = _named_contents(request, jokers=jokers)
+    if contents is None:
+        contents = standard(jokers=bool(jokers))
+    codes = logged(contents, decks)
+    request.opened = await request.tables.open(request.client, codes, decks, shuffle=shuffle)
+    return request.opened
+
+
+def _named_contents(request: DeckRequest, *, jokers: bool | None) -> list[str] | None:
+    """The cards that a request names for a deck, which may be jokers unless it rules them out."""
+    named = named_cards(request)
+    if named is not None and jokers is False and not set(named).isdisjoint(JOKERS):
+        raise BadRequest("cards names jokers, but jokers_enabled is false: leave one of them out.")
+    return named
 
 
 async def info(request: DeckRequest) -> Members:
@@ -56,8 +69,14 @@ async def info(request: DeckRequest) -> Members:
 
 async def shuffle(request: DeckRequest) -> Members:
     """Shuffle the remaining cards, or collect all cards and shuffle them in a new round."""
-    opened = await request.find()
-    if request.given.flag("remaining"):
+    opened, given = await request.find(), request.given
+    if given.text("deck_count") is not None and given.decks() != opened.decks:
+        raise BadRequest(
+            f"deck_count of this deck is {opened.decks}; new/shuffle/ opens one with another count."
+        )
+    if given.flag("remaining"):
+        if given.text("cards") is not None or given.flag("jokers_enabled") is not None:
+            raise BadRequest("With remaining=true the cards stay: leave out other parameters.")
         await request.change(lambda deck: (None, [shuffling(DECK)] if deck.remaining else []))
     else:
         codes = await _changed_contents(request, opened)
@@ -67,20 +86,28 @@ async def shuffle(request: DeckRequest) -> Members:
 
 async def _changed_contents(request: DeckRequest, opened: OpenDeck) -> tuple[str, ...] | None:
     """Other cards that a request to shuffle names for the deck; None for the same as before."""
-    request.given.decks()  # not used, as in the original, but refused where it is wrong
-    cards, jokers = request.given.text("cards"), request.given.flag("jokers_enabled")
-    if cards is None and jokers is None:
+    jokers = request.given.flag("jokers_enabled")
+    named = _named_contents(request, jokers=jokers)
+    if named is not None:
+        return logged(named, opened.decks)
+    if jokers is None:
         return None
     contents = contents_of(await request.tables.opened_with(opened), opened.decks)
-    valid = standard(jokers="X1" in contents if jokers is None else jokers)
-    if cards is not None:
-        return logged([code for code in codes_in(cards) if code in valid], opened.decks)
-    return logged(valid, opened.decks) if is_standard(contents) else None
+    if is_standard(contents):
+        return logged(standard(jokers=jokers), opened.decks)
+    if jokers == set(contents).isdisjoint(JOKERS):
+        raise BadRequest("This deck was opened with certain cards: name those and jokers in cards.")
+    return None
 
 
 async def draw(request: DeckRequest) -> Members:
     """Cards from an end of the deck, or from anywhere in it; all that are left if too few are."""
-    count = request.given.count()
+    count, named = request.given.count(), named_cards(request)
+    if named:
+        raise NotFound(
+            f"A deck gives its next cards, and {','.join(named)} by name only from a pile: use "
+            "count here, and cards with pile/NAME/draw/."
+        )
     return await _drawn(request, await request.find(), count)
 
 
@@ -111,7 +138,9 @@ async def return_drawn(request: DeckRequest) -> Members:
 
     def choose(deck: Deck) -> tuple[None, list[Command]]:
         drawn = deck.drawn()
-        return None, moving(drawn if named is None else deck.find(named, drawn), DECK)
+        if named is not None:
+            drawn = deck.find(named, drawn, NOT_DRAWN)
+        return None, moving(drawn, DECK)
 
     await request.change(choose)
     return deck_members(opened)

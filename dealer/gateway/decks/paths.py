@@ -6,8 +6,8 @@ import re
 from typing import Literal, NamedTuple
 
 Where = Literal["top", "bottom", "random"]
-_WHERE: dict[str, Where] = {"bottom": "bottom", "random": "random"}
-"""The end that a word in a path names; as in the original, any other word is the top."""
+_WHERE: dict[str, Where] = {"": "top", "top": "top", "bottom": "bottom", "random": "random"}
+"""The end that a word in a path names, in any case; of another word there is no path."""
 
 _SLUG = r"[A-Za-z0-9_-]+"
 _DECK = rf"/api/deck/(?P<deck>{_SLUG})"
@@ -46,6 +46,6 @@ def target_of(path: str) -> Target | None:
         if found := pattern.fullmatch(path):
             parts = found.groupdict(default="")
             deck = parts.get("deck") or parts.get("old") or ""
-            where = _WHERE.get(parts.get("where", "").lower(), "top")
-            return Target(operation, deck, parts.get("pile", ""), where)
+            where = _WHERE.get(parts.get("where", "").lower())
+            return where and Target(operation, deck, parts.get("pile", ""), where)
     return None

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from importlib import resources
 
-from dealer.gateway.decks.codes import ACE_OF_DIAMONDS, ALL, BACK
+from dealer.gateway.decks.codes import ACE_OF_DIAMONDS, ALL, BACK, code_of
 from dealer.gateway.http.responses import PICTURE
 
 FOLDER = "/static/img/"
@@ -20,7 +20,8 @@ WIDTH, HEIGHT = 226, 314
 NAMES = frozenset((*ALL, BACK, ACE_OF_DIAMONDS))
 PNG = "image/png"
 
-_NAME = re.compile(r"(?P<name>\w+)\.(?P<kind>svg|png)")
+_NAME = re.compile(r"(?P<name>\w+)\.(?P<kind>svg|png)", re.IGNORECASE)
+_OTHERS = {BACK: BACK, ACE_OF_DIAMONDS.lower(): "AD"}
 _RED, _BLACK = "#c8102e", "#1a1a1a"
 _INK = {"S": _BLACK, "C": _BLACK, "H": _RED, "D": _RED, "1": _BLACK, "2": _RED}
 
@@ -53,12 +54,15 @@ _COURTS = "JQK"
 
 
 def picture(file: str) -> tuple[bytes, str] | None:
-    """The bytes and the media type of a picture, by its file name; None if there is none."""
+    """The bytes and the media type of a picture, by its file name; None if there is none.
+
+    A name is the code of a card as clients write it, and in any case, like `10h.png`.
+    """
     found = _NAME.fullmatch(file)
-    if found is None or found["name"] not in NAMES:
+    name = found and (_OTHERS.get(found["name"].lower()) or code_of(found["name"]))
+    if found is None or name is None:
         return None
-    name = "AD" if found["name"] == ACE_OF_DIAMONDS else found["name"]
-    return (vector(name), PICTURE) if found["kind"] == "svg" else (_pixels(name), PNG)
+    return (vector(name), PICTURE) if found["kind"].lower() == "svg" else (_pixels(name), PNG)
 
 
 @cache

@@ -5,21 +5,22 @@ from __future__ import annotations
 from dealer.game.commands import AddNote, Command
 from dealer.game.stacks import DECK, pile
 from dealer.gateway.decks.codes import described
-from dealer.gateway.decks.deck import API, Deck, moving, shuffling
+from dealer.gateway.decks.deck import API, Deck, NotFound, moving, shuffling
 from dealer.gateway.decks.deck_notes import PILE
 from dealer.gateway.decks.deck_request import (
     DeckRequest,
     Members,
-    NotFound,
     deck_members,
     named_cards,
     too_few,
 )
 from dealer.gateway.decks.tables import OpenDeck
 
+NOT_DRAWN = "Only drawn cards and cards of piles go onto a pile; these are neither: {codes}."
+
 
 async def pile_add(request: DeckRequest) -> Members:
-    """Put cards on a pile that are drawn, or in any pile; others are left out."""
+    """Put cards on a pile that are drawn, or in any pile; refused where one of them is neither."""
     opened, name = await request.find(), request.target.pile
     to, named = pile(name), named_cards(request)
     if named is None:
@@ -28,7 +29,8 @@ async def pile_add(request: DeckRequest) -> Members:
     notes = await request.tables.notes.of(opened.live_table)
 
     def choose(deck: Deck) -> tuple[None, list[Command]]:
-        commands = moving(deck.find(named, [*deck.drawn(), *deck.piled()]), to)
+        among = [*deck.drawn(), *deck.piled()]
+        commands = moving(deck.find(named, among, NOT_DRAWN), to)
         if not commands and name not in (*deck.piles(), *notes.piles):
             commands = [AddNote(API, PILE, name)]
         return None, commands
@@ -77,11 +79,8 @@ async def _draw_named(request: DeckRequest, stack: str) -> list[str]:
     await _look(request, [request.target.pile])
 
     def choose(deck: Deck) -> tuple[list[str], list[Command]]:
-        found = deck.find(named, [(stack, slot) for slot in deck.round.cards(stack)])
-        if len(found) < len(named):
-            name = request.target.pile
-            raise NotFound(f"The pile, {name} does not contain the requested cards.")
-        slots = [slot for _, slot in found]
+        cards = [(stack, slot) for slot in deck.round.cards(stack)]
+        slots = [slot for _, slot in deck.find(named, cards, _not_in_pile(request))]
         return deck.codes(slots), deck.taking(stack, slots)
 
     return await request.change(choose)
@@ -114,7 +113,9 @@ async def pile_return(request: DeckRequest) -> Members:
 
     def choose(deck: Deck) -> tuple[None, list[Command]]:
         cards = [(stack, slot) for slot in deck.round.cards(stack)]
-        return None, moving(cards if named is None else deck.find(named, cards), DECK)
+        if named is not None:
+            cards = deck.find(named, cards, _not_in_pile(request))
+        return None, moving(cards, DECK)
 
     await request.change(choose)
     return await _with_piles(request, opened)
@@ -146,6 +147,10 @@ async def _with_piles(request: DeckRequest, opened: OpenDeck) -> Members:
     return deck_members(opened) | {
         "piles": {name: {"remaining": len(cards(pile(name)))} for name in names}
     }
+
+
+def _not_in_pile(request: DeckRequest) -> str:
+    return f"The pile, {request.target.pile} does not contain the requested cards."
 
 
 def _no_pile(name: str) -> str:
