@@ -6,7 +6,6 @@
  */
 
 import { HouseCheated, Refused, browserStore } from "../client.js";
-import { setText } from "../dom.js";
 import { addCourtPictures } from "../late_styles.js";
 import { persistent, stored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
@@ -79,6 +78,14 @@ class TablePage {
   }
 
   async start() {
+    try {
+      await this.#enter();
+    } catch (error) {
+      this.#stop(error); // another window may have taken over the seat while this one entered
+    }
+  }
+
+  async #enter() {
     const store = browserStore(stored);
     if (!persistent) showStorageNotice(find("#notice"), this.id);
     const options = { name: storedName() || texts.guest, store, table: this.id };
@@ -279,18 +286,15 @@ class TablePage {
 
   #onEnded(error) {
     this.draw();
-    if (error !== null && !(error instanceof HouseCheated)) {
-      this.stopped = true;
-      this.#banner.showEnd(error);
-      this.draw();
-    } else if (error === null && !this.table.closed) {
-      location.reload();
-    }
+    if (error !== null && !(error instanceof HouseCheated)) this.#stop(error);
+    else if (error === null && !this.table.closed) location.reload();
+  }
+
+  #stop(error) {
+    this.stopped = true;
+    this.#banner.showEnd(error);
+    this.draw();
   }
 }
 
-const page = new TablePage();
-page.start().catch((error) => {
-  setText(find("#connection"), errorText(error));
-  find("#connection").hidden = false;
-});
+new TablePage().start();
