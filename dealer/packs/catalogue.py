@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 from dealer.errors import ConfigurationError
 from dealer.packs import game, members, pack
 from dealer.packs.csv_pack import parse_csv
+from dealer.packs.encoding import decode
 
 FILE_MAX = 2 * 1024 * 1024
 """Bytes of a file of a pack or a game."""
 
 FILES_MAX = 200
 """Files of a folder."""
+
+_CSV, _JSON = ".csv", ".json"
 
 Files = dict[str, dict[str, Any]]
 """Packs or games by their names."""
@@ -74,18 +77,23 @@ def read_folders(packs: Path | None, games: Path | None) -> Catalogue:
     return Catalogue(all_packs, shipped().games | own_games)
 
 
-def read_file(path: Path, *, packs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """`pack` or `game`, and what the file has; a game's file is one that has `game`."""
+def read_file(
+    path: Path, *, packs: Mapping[str, Any], notes: list[str] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """`pack` or `game`, and what the file has; a game's file is one that has `game`.
+
+    A sentence about what a pack does not use is added to `notes`.
+    """
     text = _text(path)
-    if path.suffix == ".json" and "game" in members.parse_json(text):
+    if _kind(path) == _JSON and "game" in members.parse_json(text):
         return "game", _read_game(path, text, packs=packs)
-    return "pack", _read_pack(path, text)
+    return "pack", _read_pack(path, text, notes=notes)
 
 
 def _read_folder(folder: Traversable, read: Read) -> Files:
     try:
         paths = sorted(
-            (file for file in folder.iterdir() if file.name.endswith((".json", ".csv"))),
+            (file for file in folder.iterdir() if _kind(file) in (_JSON, _CSV)),
             key=lambda file: file.name,
         )
     except OSError as error:
@@ -111,20 +119,25 @@ def _text(path: Traversable) -> str:
         raise ConfigurationError(f"it cannot be read: {error.strerror}.") from None
     if len(data) > FILE_MAX:
         raise ConfigurationError(f"it has more than {FILE_MAX} bytes.")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"it is not UTF-8: byte {error.start}.") from None
+    return decode(data)
+
+
+def _kind(path: Traversable) -> str:
+    """The ending of a file's name, in lower case, with its point."""
+    return "".join(path.name.rpartition(".")[1:]).lower()
 
 
 def _name(path: Traversable) -> str:
     return path.name.rpartition(".")[0]
 
 
-def _read_pack(path: Traversable, text: str) -> dict[str, Any]:
+def _read_pack(path: Traversable, text: str, *, notes: list[str] | None = None) -> dict[str, Any]:
     name = members.name(_name(path), "the name of the file")
-    csv = path.name.endswith(".csv")
-    return pack.read(parse_csv(text, name=name) if csv else members.parse_json(text), name=name)
+    if _kind(path) == _CSV:
+        return pack.read(parse_csv(text, name=name, notes=notes), name=name)
+    if _kind(path) == _JSON:
+        return pack.read(members.parse_json(text), name=name)
+    raise ConfigurationError("The name of a pack's file ends in .csv or .json: rename it.")
 
 
 def _read_game(path: Traversable, text: str, *, packs: Mapping[str, Any]) -> dict[str, Any]:

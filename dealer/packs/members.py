@@ -35,6 +35,7 @@ _SVG = "{http://www.w3.org/2000/svg}svg"
 def parse_json(text: str) -> dict[str, Any]:
     """The object in a JSON text; a fault names the line, or the member that occurs twice."""
     try:
+        text = text.removeprefix("\ufeff")
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ConfigurationError(

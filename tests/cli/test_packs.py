@@ -29,6 +29,14 @@ def test_files_are_summarised(ask: Ask, tmp_path: Path) -> None:
     assert answer.lines[1].endswith("pairs.json: the game pairs, 1 to 2 players, 2 cards.")
 
 
+def test_columns_that_are_ignored_are_named(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "tiles.csv").write_bytes("Code;Name;Notizen\r\na;ä;alt\r\n".encode("utf-16"))
+    answer = ask("packs", "check", tmp_path / "tiles.csv")
+    assert answer.code == 0
+    summary = "the pack tiles, 1 cards, codes a to a. Ignored columns: Notizen."
+    assert answer.lines == [f"{tmp_path / 'tiles.csv'}: {summary}"]
+
+
 def test_a_wrong_file_is_reported_with_its_reason(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "tiles.csv").write_text("code,name\na\n")
     answer = ask("packs", "check", tmp_path / "tiles.csv")

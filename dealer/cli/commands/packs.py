@@ -42,13 +42,14 @@ def check(
     wrong = False
     known = read_folders(folder, None).packs
     for file in files:
+        notes: list[str] = []
         try:
-            kind, read = read_file(file, packs=known)
+            kind, read = read_file(file, packs=known, notes=notes)
         except ConfigurationError as error:
             echo(f"{file}: {error}")
             wrong = True
             continue
-        echo(f"{file}: {_summary(kind, read)}")
+        echo(" ".join((f"{file}: {_summary(kind, read)}", *notes)))
     if wrong:
         raise typer.Exit(1)
 
