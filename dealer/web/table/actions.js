@@ -103,7 +103,7 @@ export const ACTIONS = [
   action("show", "h", "hand", "show", hand,
     ({ table, slots }) => table.show(slots)),
   action("putBack", "r", "hand", "return", hand,
-    ({ table, slots }) => table.handReturn(slots)),
+    ({ table, slots }) => table.returnCards(slots)),
   action("takeBack", "u", "hand", "take_back", play,
     ({ table }) => table.takeBack()),
   action("passTo", "Shift+G", null, "pass", [...hand, hasOthers],
@@ -193,23 +193,23 @@ export function actionForMove(table, { from, to, slots = [], count = 1, face = d
     return move("deal", [...deck, enough], () => table.deal(count, { seats }), { counted: true });
   }
   if (from === "deck") {
-    return move("pile", [...deck, enough], () => table.pileMove(from, { to, count, face }),
+    return move("pile", [...deck, enough], () => table.move(from, { to, count, face }),
       { counted: true });
   }
   if (to === own) return move("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
   if (seatOf(from) !== null) {
     const all = cardsIn(table.state, from).length;
-    return move("collect", play, () => table.pileMove(from, { to, count: all }));
+    return move("collect", play, () => table.move(from, { to, count: all }));
   }
   const whole = count > 1 && count === cardsIn(table.state, from).length;
   const which = whole ? { all: true } : { count: 1 };
-  return move("pile", play, () => table.pileMove(from, { to, ...which, face }));
+  return move("pile", play, () => table.move(from, { to, ...which, face }));
 }
 
 /** Moving all cards of a pile, face down, onto the pile of the tricks that a seat has won. */
 export function trickTo(seat, pile = "pile:table") {
   return move("pile", play,
-    ({ table }) => table.pileMove(pile, { to: wonPile(seat), all: true, face: "down" }));
+    ({ table }) => table.move(pile, { to: wonPile(seat), all: true, face: "down" }));
 }
 
 /** Adding a note. */
@@ -235,7 +235,7 @@ function moveFromHand(to, slots) {
     return move("give", cards, ({ table }) => table.give(slots, { to: seat }),
       { asks: ({ ask }) => ask.recipient(slots, [seat]) });
   }
-  if (to === "deck") return move("return", cards, ({ table }) => table.handReturn(slots));
+  if (to === "deck") return move("return", cards, ({ table }) => table.returnCards(slots));
   const pile = pileName(to);
   if (pile === "discard") return move("discard", cards, ({ table }) => table.discard(slots));
   const face = defaultFace(to);
@@ -282,6 +282,6 @@ function cutIndex(cards, count) {
 async function collectAll({ table }) {
   for (const [name, cards] of Object.entries(table.state.round.stacks)) {
     if (name === "deck" || cards.length === 0) continue;
-    await table.pileMove(name, { to: "deck", count: cards.length });
+    await table.move(name, { to: "deck", count: cards.length });
   }
 }

@@ -98,7 +98,7 @@ export async function openPile(page, stack) {
     },
     {
       possible: may("pile"), label: labels.pileToDeck,
-      action: step(() => table.pileMove(stack, { to: "deck", count: cards.length })),
+      action: step(() => table.move(stack, { to: "deck", count: cards.length })),
     },
   ]);
 }
