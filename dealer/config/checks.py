@@ -45,17 +45,32 @@ def check_house(flag: str, value: str) -> None:
 
 
 def check_host_names(flag: str, values: tuple[str, ...]) -> None:
+    from dealer.gateway.http.host_names import ascii_name
+
     for name in values:
-        if not _HOST_NAME.fullmatch(name):
+        if not _HOST_NAME.fullmatch(ascii_name(name)):
             raise ConfigurationError(
                 f"{flag} must be a name like cards.example.org, without scheme, port or path, "
                 f"not {name!r}."
             )
 
 
-def check_frame_ancestors(flag: str, values: tuple[str, ...]) -> None:
+def check_origins(flag: str, values: tuple[str, ...]) -> None:
+    from dealer.gateway.http.host_names import EVERY, normal_origin
+
     for origin in values:
-        found = _ORIGIN.fullmatch(origin)
+        if origin != EVERY and normal_origin(origin) is None:
+            raise ConfigurationError(
+                f"{flag} must be an origin like https://game.example.org or http://localhost:3000, "
+                f"without path and slash at the end, or *, not {origin!r}."
+            )
+
+
+def check_frame_ancestors(flag: str, values: tuple[str, ...]) -> None:
+    from dealer.gateway.http.host_names import normal_origin
+
+    for origin in values:
+        found = _ORIGIN.fullmatch(normal_origin(origin) or origin)
         if not found or not 0 < int(found["port"] or 1) <= 65535:
             raise ConfigurationError(
                 f"{flag} must be an origin like https://game.example.org or http://localhost:3000, "

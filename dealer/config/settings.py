@@ -19,6 +19,7 @@ from dealer.config.checks import (
     check_issuer,
     check_logo,
     check_networks,
+    check_origins,
     check_port,
     check_title,
 )
@@ -53,10 +54,10 @@ class Setting(NamedTuple):
     check: Check | None
 
     def require(self, value: Any) -> None:
-        """Raise ConfigurationError, which names the flag, if the value is not allowed."""
+        """Raise ConfigurationError, which names the flag, if a value that is given is wrong."""
         if self.choices and value not in self.choices:
             raise ConfigurationError(f"{self.flag} must be one of {', '.join(self.choices)}.")
-        if self.check is not None and value is not None:
+        if self.check is not None and value not in (None, ()):
             self.check(self.flag, value)
 
 
@@ -166,6 +167,7 @@ class Settings:
         "it, pages on localhost may connect, too. May be given several times; in the variable "
         "separated by spaces.",
         metavar="ORIGIN",
+        check=check_origins,
         flag="--origin",
     )
     frame_ancestors: tuple[str, ...] = setting(
@@ -219,8 +221,9 @@ class Settings:
     )
     trusted_proxies: tuple[str, ...] = setting(
         (),
-        "Address or network of a proxy, like 10.0.0.0/8, whose X-Forwarded-For is trusted. "
-        "May be given several times; in the variable separated by spaces.",
+        "Address or network of a proxy, like 10.0.0.0/8, whose X-Forwarded-For, -Proto and -Host "
+        "and Forwarded are trusted. May be given several times; in the variable separated by "
+        "spaces.",
         metavar="CIDR",
         check=check_networks,
         flag="--trusted-proxy",

@@ -129,8 +129,8 @@ class Gateway:
             hosts=HostNames(names),
         )
         self._rpc = RpcEndpoint(self.context, self._admission.check_post)
-        check, scheme = self._admission.check_decks, self._admission.scheme
-        self._decks = DecksEndpoint(self.context, check, scheme) if decks else None
+        check = self._admission.check_decks
+        self._decks = DecksEndpoint(self.context, check) if decks else None
         self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._router = Router(
             self.context,

@@ -46,6 +46,27 @@ def test_anything_else_is_refused_at_the_start(origin: str) -> None:
         Settings(frame_ancestors=("https://good.example", origin))
 
 
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("*", "null", "https://Game.example.:443", "https://käse.example"),
+        *("http://[::1]:3000", "chrome-extension://abcdefgh"),
+    ],
+)
+def test_an_origin_that_may_connect_has_no_path(origin: str) -> None:
+    assert Settings(origins=(origin,)).origins == (origin,)
+    for wrong in (f"{origin}/", "game.example", "https://x:70000", ""):
+        with pytest.raises(ConfigurationError, match=r"^--origin must be an origin like https:"):
+            Settings(origins=(origin, wrong))
+
+
+@pytest.mark.parametrize("name", ["käse.example", "*.KÄSE.example", "xn--kse-qla.example."])
+def test_a_name_may_have_letters_of_any_script(name: str) -> None:
+    assert Settings(host_names=(name,)).host_names == (name,)
+    with pytest.raises(ConfigurationError, match=r"^--host-name must be a name like"):
+        Settings(host_names=(f"{name}/cards",))
+
+
 @pytest.mark.parametrize("title", ["", "  ", "a\nb", "a\u202eb", "x" * 65])
 def test_a_title_is_short_and_printable(title: str) -> None:
     assert Settings(title="Ada’s <club>").title == "Ada’s <club>"

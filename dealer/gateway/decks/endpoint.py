@@ -84,19 +84,16 @@ OPERATIONS = {
 class DecksEndpoint:
     """Answers requests below `/api/` and for pictures of cards.
 
-    `check` admits or refuses a request by its head. `scheme` is `http` or `https`, by which the
-    client reaches this server.
+    `check` admits or refuses a request by its head.
     """
 
     def __init__(
         self,
         context: GatewayContext,
         check: Callable[[ClientConnection, Request], Response | None],
-        scheme: Callable[[ClientConnection, Request], str],
     ) -> None:
         self._context = context
         self._check = check
-        self._scheme = scheme
         self._tables = DeckTables(context)
 
     def exchange(self, connection: ClientConnection) -> PostExchange:
@@ -150,7 +147,8 @@ class DecksEndpoint:
     ) -> Response:
         begun, outcome = perf_counter(), "ok"
         method = f"decks.{target.operation}"
-        base = f"{self._scheme(connection, request)}://{request.headers.get('Host', 'localhost')}"
+        seen = connection.seen
+        base = f"{seen.scheme}://{seen.host or 'localhost'}"
         deck_request: DeckRequest | None = None
         try:
             operation = OPERATIONS[target.operation]

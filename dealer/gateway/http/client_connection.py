@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 from websockets.asyncio.server import Server
 from websockets.server import ServerProtocol
@@ -19,13 +19,27 @@ from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.service.service_keys import ServiceKey
 
 
+class Seen(NamedTuple):
+    """A request as its client sees it: from `address`, to `scheme` (http or https) and `host`.
+
+    `host` has the port if there is one; it is empty where no header names it. `unread` is the
+    member of a header at which the search for the client ended: `address` is then the trusted
+    proxy's that sent it.
+    """
+
+    address: str
+    scheme: str
+    host: str
+    unread: str | None = None
+
+
 class ClientConnection(HttpConnection):
     """The connection of one client at a time.
 
     `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
     count it, see `client_ip.client_network`, and `budget` that of this address, or of the valid
-    `service_key` that the client gave. `keys_only` says that its port accepts no client without.
-    `limits` are the server's.
+    `service_key` that the client gave. `seen` is what the client sees of its newest request.
+    `keys_only` says that its port accepts no client without a key. `limits` are the server's.
     """
 
     def __init__(
@@ -43,6 +57,7 @@ class ClientConnection(HttpConnection):
         self.keys_only = keys_only
         self.peer = ""
         self.address = ""
+        self.seen: Seen
         self.budget: ClientBudget
         self.service_key: ServiceKey | None = None
         self._leftover = b""  # of what was read, the part after the last request

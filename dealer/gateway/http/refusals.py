@@ -6,12 +6,11 @@ import re
 from http import HTTPStatus
 from ipaddress import ip_address
 from math import ceil
-from urllib.parse import urlsplit
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.gateway.http.host_names import HostNames
+from dealer.gateway.http.host_names import HostNames, is_own, name_of
 from dealer.gateway.http.request_head import CHUNKED
 from dealer.gateway.http.responses import response
 
@@ -74,17 +73,17 @@ def cross_site_refused(request: Request) -> Response | None:
 
 def origin_refused(request: Request) -> Response | None:
     """403 for a request by a page of another origin than this server's, by `Origin`; else None."""
-    host = request.headers.get("Host", "").lower()
-    if all(each.lower().partition("://")[2] == host for each in request.headers.get_all("Origin")):
+    host = request.headers.get("Host", "")
+    if all(is_own(origin, host) for origin in request.headers.get_all("Origin")):
         return None
     return response(HTTPStatus.FORBIDDEN, "Pages of this origin may not connect to this server.\n")
 
 
 def is_private(host: str) -> bool:
     """Whether this `Host` is a name or address of one machine or one network."""
-    name = urlsplit(f"//{host}").hostname or ""
+    name = name_of(f"http://{host}") or ""
     try:
-        return not ip_address(name).is_global
+        return not ip_address(name.strip("[]")).is_global
     except ValueError:
         return name == "localhost" or name.endswith((".localhost", ".local"))
 

@@ -8,6 +8,8 @@ from http import HTTPStatus
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
+from dealer.gateway.http.host_names import normal_origin
+
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"
 PICTURE = "image/svg+xml"
@@ -15,7 +17,8 @@ PICTURE = "image/svg+xml"
 
 def framing(origins: Sequence[str] = ()) -> str:
     """The directive by which only pages of these origins may show a page in a frame."""
-    return " ".join(("frame-ancestors", *(origins or ("'none'",))))
+    named = [normal_origin(origin) or origin for origin in origins]
+    return " ".join(("frame-ancestors", *(named or ("'none'",))))
 
 
 def page_policy(origins: Sequence[str] = ()) -> str:

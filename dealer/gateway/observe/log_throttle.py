@@ -1,4 +1,4 @@
-"""Rate limit for log lines that clients can cause: one line of each kind per second."""
+"""Rate limit for log lines that clients can cause: one line of each kind in some seconds."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ from dealer.errors import DatabaseDamaged
 from dealer.service.memory import MEMORY
 
 MAX_KINDS = 1000
-"""Kinds whose last line is remembered; lines of further kinds within a second are dropped."""
+"""Kinds whose last line is remembered; lines of further kinds meanwhile are dropped."""
 
 _NONE: Mapping[str, object] = {}
 
 
 class LogThrottle:
-    """Logs at most one line of each kind per second; `clock` gives seconds.
+    """Logs at most one line of each kind in so many `seconds`; `clock` gives seconds.
 
     The kind of a line is its event, the type of its exception and the values of its fields, except
     those in `example`: fields of one of the lines of a kind, such as the connection.
     """
 
-    def __init__(self, log: logging.Logger, *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, log: logging.Logger, *, clock: Callable[[], float], seconds: float = 1.0
+    ) -> None:
         self._log = log
         self._clock = clock
-        self._seconds = 1.0
+        self._seconds = seconds
         self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # least recent line first
 
     def log(

@@ -12,7 +12,7 @@ from websockets.http11 import Request, Response
 
 from dealer.gateway.http.authorization import service_key_of, unauthorized
 from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.host_names import HostNames
+from dealer.gateway.http.host_names import EVERY, HostNames, is_own, name_of, normal_origin
 from dealer.gateway.http.refusals import (
     body_refused,
     cross_site_refused,
@@ -22,6 +22,7 @@ from dealer.gateway.http.refusals import (
     unavailable,
 )
 from dealer.gateway.http.responses import response
+from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.ws.client_ip import TrustedProxies, client_network
 from dealer.gateway.ws.connection import PlayerConnection
@@ -29,7 +30,7 @@ from dealer.gateway.ws.endpoint import is_socket
 from dealer.gateway.ws.registry import ConnectionRegistry
 from dealer.service.service_keys import ServiceKey
 
-_LOCAL = ("localhost", "127.0.0.1", "::1")
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 PAGE_FACTOR = 4
 """Multiple of `connections_per_address` above which an address gets no page either: browsers load
@@ -38,13 +39,22 @@ pages over several connections of their own."""
 FLOOD_FACTOR = 2 * PAGE_FACTOR
 """Multiple of `connections_per_address` above which no connection is accepted."""
 
+HINT_SECONDS = 3600.0
+"""Seconds in which a fault of the settings is logged once, however many clients show it."""
+
+_SHOWN = 100
+"""Characters of a client's header that a log line shows."""
+
+log = logging.getLogger(__name__)
+
 
 class Admission:
     """Decides on connections and requests of one gateway, whose open connections are in `registry`.
 
     `origins` are the web origins whose pages may connect besides the server's own, `*` for all; by
     default those of this machine. Requests are accepted under the names in `hosts` only. Behind one
-    of `proxies`, clients are counted by the addresses that it reports, once their request is read.
+    of `proxies`, clients are counted by the addresses that it reports, once their request is read,
+    and the host that it reports is as good as `Host` if it is in `hosts`.
     """
 
     def __init__(
@@ -58,9 +68,12 @@ class Admission:
     ) -> None:
         self._context = context
         self._registry = registry
-        self._origins = None if origins is None else frozenset(origins)
+        self._any = origins is not None and EVERY in origins
+        named = None if origins is None else map(normal_origin, origins)
+        self._origins = None if named is None else frozenset(filter(None, named))
         self._proxies = proxies
         self._hosts = hosts
+        self._log_throttle = LogThrottle(log, clock=context.clock, seconds=HINT_SECONDS)
 
     def admits(self, peer: str) -> bool:
         """Whether a connection from this IP address is accepted; one of a flood is not.
@@ -84,9 +97,13 @@ class Admission:
         Returns 401 for a request whose key is not valid, 400 for one with two.
         """
         key, refusal = self._service_key(request)
-        forwarded = request.headers.get_all("X-Forwarded-For")
-        address = self._proxies.client_ip(connection.peer, forwarded)
-        budget = self._registry.budget_at(connection, address)
+        seen = connection.seen = self._proxies.seen(connection.peer, request.headers)
+        if seen.unread is not None:
+            example = {"example": seen.unread[:_SHOWN]}
+            self._log_throttle.log(
+                logging.WARNING, "client address unreadable", example, counted=seen.address
+            )
+        budget = self._registry.budget_at(connection, seen.address)
         if key is not None:
             budget = self._context.budgets.key(key.id, self._context.clock())
         connection.charge_to(budget, key)
@@ -122,7 +139,7 @@ class Admission:
         if refusal is not None:
             return refusal
         if is_socket(request.path):
-            return self._check_room(connection) or self._check_origin(request)
+            return self._check_room(connection) or self._check_origin(connection, request)
         # A page, too, keeps its connection for long if the client reads slowly.
         return self._check_share(connection, factor=PAGE_FACTOR)
 
@@ -135,7 +152,7 @@ class Admission:
             or unknown_key
             or self._check_room(connection)
         )
-        return refusal or self._check_origin(request)
+        return refusal or self._check_origin(connection, request)
 
     def check_decks(self, connection: ClientConnection, request: Request) -> Response | None:
         """The answer to a request about decks that is refused by its head; None for any other.
@@ -151,29 +168,33 @@ class Admission:
             return unavailable("Too many requests", wait, HTTPStatus.TOO_MANY_REQUESTS)
         refusal = self._check_host(request)
         if refusal is None:
-            refusal = self._check_page(request)
+            refusal = self._check_page(connection, request)
         return refusal or unknown_key or self._check_room(connection)
 
-    def _check_page(self, request: Request) -> Response | None:
+    def _check_page(self, connection: ClientConnection, request: Request) -> Response | None:
         """403 for a page of another site that asks a server in its visitor's own network.
 
         Such a page could find servers there, and use up the limits of its visitor's address. With
         a GET whose answer it does not read, browsers send no `Origin`, but `Referer`, unless the
         page forbids that; and `Sec-Fetch-Site` only to `https` and loopback addresses.
         """
-        if not is_private(request.headers.get("Host", "")) or self._names_origin(request):
+        if not is_private(self._own_host(connection, request) or "") or self._names_origin(request):
             return None
-        return self._check_origin(request, or_referer=True) or cross_site_refused(request)
+        refusal = self._check_origin(connection, request, or_referer=True)
+        return refusal or cross_site_refused(request)
 
     def _names_origin(self, request: Request) -> bool:
         """Whether the operator has named the origin of the page that sends this request."""
-        origins = request.headers.get_all("Origin")
-        return self._origins is not None and not self._origins.isdisjoint((*origins, "*"))
+        origins = map(normal_origin, request.headers.get_all("Origin"))
+        return self._any or (self._origins is not None and not self._origins.isdisjoint(origins))
 
-    def scheme(self, connection: ClientConnection, request: Request) -> str:
-        """The scheme of this server's address for a client: `https` if a trusted proxy says so."""
-        said = request.headers.get_all("X-Forwarded-Proto")
-        return "https" if said == ["https"] and self._proxies.trusts(connection.peer) else "http"
+    def _own_host(self, connection: ClientConnection, request: Request) -> str | None:
+        """The host by which the client reaches this server; `Host` was checked before.
+
+        What a proxy reports was not: it may serve names that another site has resolved to it.
+        """
+        seen = connection.seen.host
+        return seen if seen and self._hosts.allows(seen) else request.headers.get("Host")
 
     def _check_rate(
         self,
@@ -209,19 +230,25 @@ class Admission:
             return unavailable("No more connections at the moment")
         return self._check_share(connection)
 
-    def _check_origin(self, request: Request, *, or_referer: bool = False) -> Response | None:
+    def _check_origin(
+        self, connection: ClientConnection, request: Request, *, or_referer: bool = False
+    ) -> Response | None:
         headers = request.headers
+        origin: str | None = None
         try:
             origin, referer = headers.get("Origin"), headers.get("Referer")
             if or_referer and origin is None and referer is not None:
                 page = urlsplit(referer)
                 origin = f"{page.scheme}://{page.netloc}"
-            allowed = self.allows(origin, headers.get("Host"))
+            allowed = self.allows(origin, self._own_host(connection, request))
         except (MultipleValuesError, ValueError):
             allowed = False
         if allowed:
             return None
         self._reject("origin")
+        named = None if origin is None else normal_origin(origin)
+        if named is not None and len(named) <= _SHOWN:
+            self._log_throttle.log(logging.INFO, "origin refused", allowed_by=f"--origin {named}")
         sentence = "Pages of this origin may not connect to this server.\n"
         return response(HTTPStatus.FORBIDDEN, sentence)
 
@@ -237,15 +264,11 @@ class Admission:
 
     def allows(self, origin: str | None, host: str | None) -> bool:
         """Whether a page of `origin` may connect; clients that are not browsers send none."""
-        if origin is None:
+        if origin is None or self._any:
             return True
-        try:
-            parts = urlsplit(origin)
-            name = parts.hostname
-        except ValueError:
-            return False
-        if host is not None and parts.netloc.lower() == host.lower():
+        if host is not None and is_own(origin, host):
             return True
         if self._origins is None:
-            return name in _LOCAL
-        return "*" in self._origins or origin in self._origins
+            return name_of(origin) in _LOCAL
+        named = normal_origin(origin)
+        return named is not None and named in self._origins
