@@ -60,7 +60,7 @@ def socket_address(server: str) -> str:
         raise BadRequest(f"{server} is no address of a server, like ws://localhost:8080/ws.")
     path = parts.path.rstrip("/")
     if parts.scheme in ("http", "https"):
-        path += "/ws"
+        path = f"{path.removesuffix('/ws')}/ws"
     return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path or "/ws", "", ""))
 
 

@@ -19,6 +19,10 @@ Check = Callable[[str, Any], None]
 _HOST_NAME = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
 # The host-source of CSP 3 without wildcards; it has no form for IPv6 addresses.
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::(?P<port>[1-9][0-9]{0,4}))?")
+_PATH = re.compile(r"/(?:(?!\.{1,2}/)[A-Za-z0-9._~-]+/)*")
+_OWN_PATHS = frozenset(
+    ("api", "audit", "client", "feed", "games", "packs", "rpc", "static", "tables", "web", "ws")
+)
 TITLE_MAX = 64
 _AGE = re.compile(r"([0-9]{1,6})([dhm])")
 _AGE_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000}
@@ -64,6 +68,20 @@ def check_origins(flag: str, values: tuple[str, ...]) -> None:
                 f"{flag} must be an origin like https://game.example.org or http://localhost:3000, "
                 f"without path and slash at the end, or *, not {origin!r}."
             )
+
+
+def check_path(flag: str, value: str) -> None:
+    if not _PATH.fullmatch(value):
+        raise ConfigurationError(
+            f"{flag} must be a path like /cards/, with a slash at both ends, and with letters, "
+            f"digits and -._~ between slashes, not {value!r}."
+        )
+    first = value.split("/")[1]
+    if first in _OWN_PATHS:
+        raise ConfigurationError(
+            f"{flag} must not begin with /{first}/, because the server has addresses of its own "
+            "there; choose another name, like /cards/."
+        )
 
 
 def check_frame_ancestors(flag: str, values: tuple[str, ...]) -> None:

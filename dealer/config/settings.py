@@ -20,6 +20,7 @@ from dealer.config.checks import (
     check_logo,
     check_networks,
     check_origins,
+    check_path,
     check_port,
     check_title,
 )
@@ -227,6 +228,13 @@ class Settings:
         metavar="CIDR",
         check=check_networks,
         flag="--trusted-proxy",
+    )
+    path: str = setting(
+        "/",
+        "The path under which a proxy serves this server, like /cards/, whether it passes the "
+        "path on or not.",
+        metavar="PATH",
+        check=check_path,
     )
     issuer: str | None = setting(
         None,

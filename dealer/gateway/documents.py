@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from dealer.gateway.wire import results as r
 
 
-def openrpc_document() -> r.OpenRpcDocument:
-    """The OpenRPC document, as the result of `rpc.discover`."""
+def openrpc_document(path: str) -> r.OpenRpcDocument:
+    """The OpenRPC document of a server under `path`, as the result of `rpc.discover`."""
     from dealer.gateway.schema import document
 
-    return document()
+    return document(path)
 
 
-def _openrpc() -> bytes:
+def documents(path: str) -> Mapping[str, Callable[[], bytes]]:
+    """Functions that make the JSON documents, by path; `path` is that of the server."""
+    return {"/openrpc.json": partial(_openrpc, path), "/asyncapi.json": partial(_asyncapi, path)}
+
+
+def _openrpc(path: str) -> bytes:
     from dealer.gateway.schema import openrpc
 
-    return openrpc()
+    return openrpc(path)
 
 
-def _asyncapi() -> bytes:
+def _asyncapi(path: str) -> bytes:
     from dealer.gateway.schema import asyncapi
 
-    return asyncapi()
-
-
-DOCUMENTS: Mapping[str, Callable[[], bytes]] = {
-    "/openrpc.json": _openrpc,
-    "/asyncapi.json": _asyncapi,
-}
-"""JSON documents by path."""
+    return asyncapi(path)

@@ -23,7 +23,7 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import ConfigurationError
 from dealer.gateway.decks.endpoint import DecksEndpoint
-from dealer.gateway.documents import DOCUMENTS, openrpc_document
+from dealer.gateway.documents import documents, openrpc_document
 from dealer.gateway.gauges import counters, gauges, histograms
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.client_connection import ClientConnection
@@ -31,6 +31,7 @@ from dealer.gateway.http.connection import Exchange, HttpConnection
 from dealer.gateway.http.error_pages import ErrorPages
 from dealer.gateway.http.host_names import HostNames, name_of
 from dealer.gateway.http.ops import Operations
+from dealer.gateway.http.request_head import ROOT
 from dealer.gateway.http.router import Router
 from dealer.gateway.http.rpc import RpcEndpoint
 from dealer.gateway.http.static_files import PLAIN_APPEARANCE
@@ -71,14 +72,15 @@ class Gateway:
     none, accepts connections with a service key only. `open_tables` and `lobby` are `anyone` or
     `service`: who may open and list tables. `origins` are the web origins whose pages may connect
     besides the server's own (by default those of this machine), "*" for all.
-    `trusted_proxies` are addresses and networks whose X-Forwarded-For is used. `host_names` are the
-    names that requests may have in `Host`, besides localhost, any IP address, `host` and those in
-    `origins`; the operator's port also accepts names without a dot, as of containers.
+    `trusted_proxies` are addresses and networks of proxies whose headers are used. `host_names` are
+    the names that requests may have in `Host`, besides localhost, any IP address, `host` and those
+    in `origins`; the operator's port also accepts names without a dot, as of containers.
     `frame_ancestors` are the origins whose pages may show this server's pages in a frame, with the
     `appearance` that its operator gave them. `catalogue` has the packs of cards and the presets of
     games, by default those of this version. `issuer` verifies the JWTs of the users who take seats
     by one. `host_absent_seconds` is how long a host may be absent before another player becomes
-    host; 0 means never. `decks` switches the simple REST interface on.
+    host; 0 means never. `decks` switches the simple REST interface on. `path` is the path under
+    which clients reach the server, such as `/cards/`; requests may come with and without it.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Gateway:
         issuer: Issuer | None = None,
         host_absent_seconds: float = 0.0,
         decks: bool = True,
+        path: str = ROOT,
     ) -> None:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
@@ -114,7 +117,7 @@ class Gateway:
             limits=limits,
             metrics=self.metrics,
             clock=clock,
-            document=openrpc_document,
+            document=partial(openrpc_document, path),
             issuer=issuer,
             players_open=open_tables == "anyone",
             players_list=lobby == "anyone",
@@ -130,14 +133,16 @@ class Gateway:
         )
         self._rpc = RpcEndpoint(self.context, self._admission.check_post)
         check = self._admission.check_decks
-        self._decks = DecksEndpoint(self.context, check) if decks else None
+        self._decks = DecksEndpoint(self.context, check, path=path) if decks else None
         self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._router = Router(
             self.context,
-            documents={**DOCUMENTS, **(catalogue or shipped()).documents()},
+            documents={**documents(path), **(catalogue or shipped()).documents()},
             frame_ancestors=frame_ancestors,
             appearance=appearance,
+            path=path,
         )
+        self._path = path
         self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
         self._operations = Operations(
             self.context,
@@ -198,7 +203,9 @@ class Gateway:
             self._answer,
             limits=limits,
             open_timeout=None,  # PlayerConnection has its own timers
-            create_connection=partial(PlayerConnection, callbacks, limits, keys_only=keys_only),
+            create_connection=partial(
+                PlayerConnection, callbacks, limits, keys_only=keys_only, path=self._path
+            ),
             admits=self._admission.admits,
             select_subprotocol=select_subprotocol,
         )

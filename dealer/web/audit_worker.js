@@ -11,8 +11,11 @@
 const FOLDER = "/web/@/";
 const VERSION = "";
 const FILES = [];
-const PAGE = "/audit";
-const CACHE = `dealer/audit ${FOLDER} ${VERSION}`;
+// A proxy may serve the server under a path.
+const ROOT = new URL(".", location.href).pathname.slice(0, -1);
+const PAGE = `${ROOT}/audit`;
+const HELD = ROOT + FOLDER;
+const CACHE = `dealer/audit ${HELD} ${VERSION}`;
 
 const worker = /** @type {any} */ (globalThis);
 
@@ -21,9 +24,9 @@ async function install() {
   require(page.ok && (await page.clone().text()).includes(FOLDER));
   const cache = await caches.open(CACHE);
   await Promise.all(FILES.map(async (path) => {
-    const file = await fetch(FOLDER + path);
+    const file = await fetch(HELD + path);
     require(file.ok && file.headers.get("cache-control")?.includes("immutable"));
-    await cache.put(FOLDER + path, file);
+    await cache.put(HELD + path, file);
   }));
   await cache.put(PAGE, page);
   await worker.skipWaiting();
@@ -36,7 +39,8 @@ function require(isOfThisVersion) {
 
 async function activate() {
   for (const name of await caches.keys()) {
-    if (name.startsWith("dealer/audit ") && name !== CACHE) await caches.delete(name);
+    // Another server may have another path of this origin.
+    if (name.startsWith(`dealer/audit ${ROOT}/web/`) && name !== CACHE) await caches.delete(name);
   }
 }
 
@@ -59,7 +63,7 @@ worker.addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin) return;
   if (request.mode === "navigate" && pathname === PAGE) event.respondWith(pageFor(request));
-  else if (pathname.startsWith(FOLDER) && FILES.includes(pathname.slice(FOLDER.length))) {
+  else if (pathname.startsWith(HELD) && FILES.includes(pathname.slice(HELD.length))) {
     event.respondWith(stored(pathname).then((file) => file ?? fetch(request)));
   }
 });

@@ -23,8 +23,8 @@ export const VERSION: string;
 // ——————————————————————————————————————————— connecting ———————————————————————————————————————————
 
 /**
- * Connect to the server at `url`, "ws://…/ws" or "wss://…/ws"; on a page, by default, to the server
- * that the page came from. Rejects with HouseUnreachable if there is no dealer server.
+ * Connect to the server at `url`, "ws://…/ws" or "wss://…/ws", also under a path; on a page, by
+ * default, to `/ws` of the page's origin. Rejects with HouseUnreachable if there is no dealer server.
  */
 export function connect(url?: string | URL | null, options?: ConnectOptions): Promise<House>;
 

@@ -1,17 +1,7 @@
-/** What a page loads after its first paint: styles and pictures, and data of packs and games. */
+/** What a page loads after its first paint: styles and pictures. */
 
 /** Whether the page came from the server: a copy on a disk has no other files. */
 export const isServed = () => document.querySelector('link[rel="manifest"]') !== null;
-
-/** The JSON at a path of the server; null without it. */
-export async function fetchJson(path) {
-  try {
-    const answer = await fetch(path);
-    return answer.ok ? await answer.json() : null;
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Add a stylesheet of this folder to the page, once.

@@ -8,6 +8,7 @@ import { addCourtPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
 import { withoutIsolates } from "./messages.js";
 import { ARRIVING, PLAYER, goTo, remember, stored, tabStored } from "./page_storage.js";
+import { serverUrl, socketUrl, tableUrl } from "./server_url.js";
 import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
@@ -30,7 +31,7 @@ document.querySelector("#lobby").append(welcome(), columns(), footer());
 document.title = texts.title({ brand: brandTitle() ?? "dealer" });
 addCourtPictures();
 
-const house = connect(null, { name: name.value || texts.guest, store: browserStore(stored) });
+const house = connect(socketUrl(), { name: name.value || texts.guest, store: browserStore(stored) });
 house.then(refresh, (error) => setText(empty, errorText(error)));
 
 function footer() {
@@ -67,7 +68,7 @@ function columns() {
     open,
     status,
   );
-  const audit = element("a", { href: "/audit" }, texts.audit);
+  const audit = element("a", { href: serverUrl("audit") }, texts.audit);
   return element(
     "div", { class: "columns" },
     element("section", { class: "panel" }, element("h2", {}, texts.openTitle), form),
@@ -92,7 +93,7 @@ async function openTable(event) {
     });
     await (await house).join(table, { name: player, invite: table.invite });
     remember(ARRIVING, table.id, tabStored);
-    goTo(`/tables/${table.id}`);
+    goTo(tableUrl(table.id));
   } catch (error) {
     setText(status, errorText(error));
     open.disabled = false;
@@ -124,7 +125,7 @@ function tableEntry({ table, name, taken, rounds }) {
   return element(
     "li", {},
     element(
-      "a", { href: `/tables/${table}` },
+      "a", { href: tableUrl(table) },
       element("strong", { dir: "auto" }, titleOf(name, table)),
       element("span", { class: "muted" }, texts.seated({ taken })),
       element("span", { class: "muted" }, texts.rounds({ rounds })),

@@ -6,7 +6,8 @@
  */
 
 import { part, useCardsOf } from "./cards.js";
-import { addStyles, fetchJson } from "./late_styles.js";
+import { addStyles } from "./late_styles.js";
+import { fetchJson } from "./server_url.js";
 import { inLanguage } from "./texts.js";
 
 /** @typedef {string | Record<string, string>} LocalisedText a text, or texts by language */
@@ -37,7 +38,7 @@ const NARROW = /[Iijl.]/gu; // half as wide as other letters, as in Roman number
  * @returns {Promise<Pack | null>}
  */
 export async function loadPack(name) {
-  return typeof name === "string" && NAME.test(name) ? fetchJson(`/packs/${name}.json`) : null;
+  return typeof name === "string" && NAME.test(name) ? fetchJson(`packs/${name}.json`) : null;
 }
 
 /**

@@ -42,10 +42,10 @@ async def test_a_title_and_a_logo_are_in_every_page(open_gateway) -> None:
     page = (await get(gateway.port, "/")).text
     assert "<title>A &amp; &lt;b&gt;</title>" in page
     assert '<meta name="application-name" content="A &amp; &lt;b&gt;">' in page
-    (logo,) = set(re.findall(r'"(/web/\w+/appearance/logo\.svg)"', page))
+    (logo,) = set(re.findall(r'"\.(/web/\w+/appearance/logo\.svg)"', page))
     got = await get(gateway.port, logo)
     assert (got.body, got.headers["content-type"]) == (SVG, "image/svg+xml")
-    (theme,) = re.findall(r'<link rel="stylesheet" href="(/web/\w+/appearance/theme\.css)">', page)
+    (theme,) = re.findall(r'"stylesheet" href="\.(/web/\w+/appearance/theme\.css)">', page)
     assert page.index(theme) > page.index("lobby.css")  # the later one wins
     got = await get(gateway.port, theme)
     assert got.text == ":root {\n  --felt: #1d3b6a;\n}\n"

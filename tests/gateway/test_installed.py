@@ -21,13 +21,14 @@ async def test_the_manifest_names_the_server_and_icons_of_their_sizes(open_gatew
     assert (got.status, got.headers["content-type"]) == (200, "application/manifest+json")
     manifest = json.loads(got.body)
     assert (manifest["name"], manifest["start_url"], manifest["display"]) == (
-        "Café", "/", "minimal-ui",
+        "Café", "./", "minimal-ui",
     )  # fmt: skip
+    assert "id" not in manifest  # it would not be relative to the manifest
     assert {(one["sizes"], one["purpose"]) for one in manifest["icons"]} == {
         ("192x192", "any"), ("512x512", "any"), ("512x512", "maskable"),
     }  # fmt: skip
     for icon in manifest["icons"]:
-        image = await get(gateway.port, icon["src"])
+        image = await get(gateway.port, urljoin("/manifest.webmanifest", icon["src"]))
         assert image.headers["content-type"] == "image/png"
         width, height = struct.unpack(">II", image.body[16:24])  # the chunk IHDR
         assert f"{width}x{height}" == icon["sizes"]
@@ -43,7 +44,7 @@ async def test_the_worker_lists_every_file_that_the_audit_page_loads(open_gatewa
     assert found is not None
     folder, files = found[1], set(json.loads(found[2]))
     page = (await get(gateway.port, "/audit")).text
-    todo = set(re.findall(rf'(?:href|src|content)="{folder}([^"]+)"', page))
+    todo = set(re.findall(rf'(?:href|src|content)="\.{folder}([^"]+)"', page))
     loaded: set[str] = set()
     while todo:
         path = todo.pop()
@@ -75,4 +76,4 @@ async def test_pages_may_load_the_manifest_and_the_worker(gateway) -> None:
         page = await get(gateway.port, path)
         policy = page.headers["content-security-policy"]
         assert "manifest-src 'self'; worker-src 'self'" in policy
-        assert '<link rel="manifest" href="/manifest.webmanifest">' in page.text
+        assert '<link rel="manifest" href="./manifest.webmanifest">' in page.text

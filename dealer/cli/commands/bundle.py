@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import typer
 
 from dealer.cli.options import find_table
 from dealer.cli.output import Step, echo_err, progress, safe_text
-from dealer.errors import HouseUnreachable, UnknownTable
+from dealer.errors import BadRequest, HouseUnreachable, UnknownTable
 from dealer.eventlog.readonly import open_readonly
 from dealer.proof import bundle
 from dealer.service.bundle import bundle_lines, bundle_range
@@ -75,14 +74,22 @@ def from_house(url: str, table: str) -> list[bytes]:
 
 
 def web_address(url: str) -> str:
-    """`http://host:port` of a server, given like that or as ws://…/ws."""
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    schemes = {"http": "http", "ws": "http", "https": "https", "wss": "https"}
-    if parts.scheme not in schemes or not parts.netloc:
-        raise typer.BadParameter(f"{url!r} is not a server's address, like http://127.0.0.1:8080/.")
-    return f"{schemes[parts.scheme]}://{parts.netloc}"
+    """The address of a server's pages, without a slash at the end; see `socket_address`."""
+    from dealer.bots.links import page_address
+
+    return page_address(socket_address(url))
 
 
 def socket_address(url: str) -> str:
-    """`ws://host:port/ws` of a server, given like `web_address` takes it."""
-    return web_address(url).replace("http", "ws", 1) + "/ws"
+    """The WebSocket address of a server, given like that or as the address of its pages.
+
+    Without a scheme it is that of pages: `127.0.0.1:8080` or `example.org/cards/`.
+    """
+    from dealer.bots import links
+
+    try:
+        return links.socket_address(url if "://" in url else f"http://{url}")
+    except BadRequest:
+        raise typer.BadParameter(
+            f"{url!r} is not a server's address, like http://127.0.0.1:8080/."
+        ) from None

@@ -160,6 +160,7 @@ async def _serve(settings: Settings) -> None:
             issuer=issuer,
             host_absent_seconds=age_ms(settings.host_absent, of="--host-absent") / 1000,
             decks=settings.decks == "on",
+            path=settings.path,
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())
@@ -202,6 +203,7 @@ def _print_address(settings: Settings, gateway: Gateway) -> None:
     address = f"http://[{host}]" if ":" in host else f"http://{host}"
     if settings.insecure_test_decks:
         echo("Insecure test decks are on: the cards may be chosen. Use this server for tests only.")
-    echo(f"The server is running at {address}:{gateway.port}/")
-    echo(f"To see a game played from a terminal: {program()} demo --url {address}:{gateway.port}/")
+    address = f"{address}:{gateway.port}{settings.path}"
+    echo(f"The server is running at {address}")
+    echo(f"To see a game played from a terminal: {program()} demo --url {address}")
     sys.stdout.flush()

@@ -84,16 +84,20 @@ OPERATIONS = {
 class DecksEndpoint:
     """Answers requests below `/api/` and for pictures of cards.
 
-    `check` admits or refuses a request by its head.
+    `check` admits or refuses a request by its head. `path` is the path under which clients reach
+    this server, for the addresses in answers.
     """
 
     def __init__(
         self,
         context: GatewayContext,
         check: Callable[[ClientConnection, Request], Response | None],
+        *,
+        path: str,
     ) -> None:
         self._context = context
         self._check = check
+        self._path = path
         self._tables = DeckTables(context)
 
     def exchange(self, connection: ClientConnection) -> PostExchange:
@@ -120,7 +124,7 @@ class DecksEndpoint:
         elif method not in ("GET", "POST"):
             exchange.answer(_not_allowed("Use GET or POST.", METHODS))
         elif (target := target_of(path)) is None:
-            sentence = "There is no such path; see /api/deck/new/ for a deck."
+            sentence = f"There is no such path; see {self._path}api/deck/new/ for a deck."
             exchange.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
         else:
             self._context.in_flight += 1
@@ -148,7 +152,7 @@ class DecksEndpoint:
         begun, outcome = perf_counter(), "ok"
         method = f"decks.{target.operation}"
         seen = connection.seen
-        base = f"{seen.scheme}://{seen.host or 'localhost'}"
+        base = f"{seen.scheme}://{seen.host or 'localhost'}{self._path}".removesuffix("/")
         deck_request: DeckRequest | None = None
         try:
             operation = OPERATIONS[target.operation]

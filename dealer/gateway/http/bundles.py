@@ -97,7 +97,8 @@ class Bundles:
         packed = public and takes_gzip(request)
         lines: Lines = partial(self._service.bundle, live_table, size=size)
         if not fixed:
-            where = {"Content-Location": f"{request.path.partition('?')[0]}?size={size}"}
+            # Relative, so that it holds behind a proxy that serves this under a path.
+            where = {"Content-Location": f"bundle.jsonl?size={size}"}
             more = Download(gzip=packed).headers() | where
             blocks = blocks_of(lines(), self._reading)
             await self._send(connection, request, blocks, packed=packed, more=more)

@@ -14,6 +14,7 @@ from websockets.asyncio.server import Server
 from websockets.server import ServerProtocol
 
 from dealer.gateway.http.connection import HttpConnection
+from dealer.gateway.http.request_head import ROOT
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.service.service_keys import ServiceKey
@@ -39,7 +40,8 @@ class ClientConnection(HttpConnection):
     `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
     count it, see `client_ip.client_network`, and `budget` that of this address, or of the valid
     `service_key` that the client gave. `seen` is what the client sees of its newest request.
-    `keys_only` says that its port accepts no client without a key. `limits` are the server's.
+    `keys_only` says that its port accepts no client without a key. `limits` are the server's, and
+    `path` is the path under which clients reach it, such as `/cards/`.
     """
 
     def __init__(
@@ -49,9 +51,10 @@ class ClientConnection(HttpConnection):
         server: Server,
         *,
         keys_only: bool = False,
+        path: str = ROOT,
         **settings: Any,
     ) -> None:
-        super().__init__(protocol, server, **settings)
+        super().__init__(protocol, server, path=path, **settings)
         self.limits = limits
         self.sending = limits.sending  # seconds until the client has read a full write buffer
         self.keys_only = keys_only

@@ -12,8 +12,10 @@ from websockets.server import ServerProtocol
 from dealer.gateway.http.request_head import (
     END,
     MAX_HEAD,
+    ROOT,
     beginning_fault,
     fault,
+    prefix_in,
     without_body_headers,
 )
 from dealer.gateway.http.responses import response
@@ -42,11 +44,15 @@ class HttpConnection(ServerConnection):
 
     What follows the head is dropped, except up to `EARLY` bytes in `early`: frames that a client
     sent before its handshake was answered. A `POST /rpc` goes to an exchange instead, if
-    `start_exchange` returns one, and the next request of the connection begins after it.
+    `start_exchange` returns one, and the next request of the connection begins after it. The
+    target of a request is passed on without `path`, under which a proxy may serve this port.
     """
 
-    def __init__(self, protocol: ServerProtocol, server: Server, **settings: Any) -> None:
+    def __init__(
+        self, protocol: ServerProtocol, server: Server, *, path: str = ROOT, **settings: Any
+    ) -> None:
         super().__init__(protocol, server, **settings)
+        self._path = path
         self.body = 0
         self.early = bytearray()
         self._head: bytearray | None = bytearray()  # None once complete
@@ -96,6 +102,9 @@ class HttpConnection(ServerConnection):
         if problem := fault(bytes(head[:end])):
             self._refuse(HTTPStatus.BAD_REQUEST, problem)
             return
+        prefix = prefix_in(head, self._path)
+        del head[prefix]
+        end -= prefix.stop - prefix.start
         # websockets itself refuses a head of more lines.
         kind = _EXCHANGED.match(head)
         if kind is not None and head.count(b"\n", 0, end) <= MAX_LINES:

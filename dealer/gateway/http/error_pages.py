@@ -20,7 +20,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.responses import PAGE, PLAIN, framing
+from dealer.gateway.http.responses import PAGE, PLAIN, framing, root_from
 from dealer.languages.language import DEFAULT, Language, accepted
 
 _RETRIED = {
@@ -117,13 +117,14 @@ def _ways(status: HTTPStatus, path: str, language: Language) -> list[str]:
     def link(address: str, name: str) -> str:
         return f'<a href="{address}">{escape(texts[name])}</a>'
 
+    root = root_from(path)
     again = link("", "again")  # the empty address is that of the page itself
     ways = [again] if status in _RETRIED else []
     if status is HTTPStatus.MISDIRECTED_REQUEST:
         return [again]  # every page is refused under this name
     if status in (HTTPStatus.GONE, HTTPStatus.UNAUTHORIZED) and (match := _OF_TABLE.match(path)):
-        ways.append(link(f"/tables/{match['table']}/audit", "audit"))
-    return [*ways, link("/", "lobby")]
+        ways.append(link(f"{root}tables/{match['table']}/audit", "audit"))
+    return [*ways, link(root, "lobby")]
 
 
 def _read(name: str) -> str:

@@ -17,18 +17,21 @@ _UNSET = {"version": 'const VERSION = "";', "files": "const FILES = [];"}
 
 
 def make_manifest(folder: str, *, title: str | None) -> bytes:
-    """The web app manifest; `folder` is the address of the icons, `title` the operator's."""
+    """The web app manifest; `folder` is the address of the icons, `title` the operator's.
+
+    Its addresses are relative to its own, which is next to the first page. Without an `id` the
+    first page identifies the app.
+    """
     icons = [
         {"src": folder + name, "sizes": f"{size}x{size}", "type": "image/png", "purpose": purpose}
         for name, size, purpose in _ICONS
     ]
     manifest = {
-        "id": "/",
         "name": title or "dealer",
         "short_name": title or "dealer",
         "description": "A card table that proves its shuffle",
-        "start_url": "/",
-        "scope": "/",
+        "start_url": "./",
+        "scope": "./",
         "display": "minimal-ui",
         "background_color": _COLOUR,
         "theme_color": _COLOUR,

@@ -7,6 +7,9 @@ accept it.
 websockets reads no bodies: at `Content-Length` or `Transfer-Encoding` it drops the connection
 without an answer, and it takes whatever follows the head for WebSocket frames. So the head is
 passed on without the two headers, and the router knows the length that they announced.
+
+A proxy may serve this program under a path, and pass that path on or not: a request's target is
+taken without it.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ import re
 END = b"\r\n\r\n"
 MAX_HEAD = 32 * 1024
 """Bytes of a head that are buffered; a longer one is refused."""
+
+ROOT = "/"
+"""The path of a server that has an origin of its own."""
 
 CHUNKED = -1
 """Instead of a body's length: the body is chunked, or has another transfer coding."""
@@ -64,6 +70,16 @@ def fault(head: bytes) -> str | None:
     if first["minor"] == b"1":
         return None if _HOST.search(head) else NO_HOST
     return NO_CODING if _CODING.search(head) else None
+
+
+def prefix_in(head: bytes | bytearray, path: str) -> slice:
+    """Where `path`, such as `/cards/`, is in a head's target, without its last slash.
+
+    It is empty where the target is not below the path.
+    """
+    start = head.find(b" ") + 1
+    end = start + len(path) - 1
+    return slice(start, end if head.startswith(path.encode(), start) else start)
 
 
 def without_body_headers(head: bytes) -> tuple[bytes, int]:

@@ -15,6 +15,14 @@ PAGE = "text/html; charset=utf-8"
 PICTURE = "image/svg+xml"
 
 
+def root_from(path: str) -> str:
+    """The relative address of the server's first page from a page at `path`.
+
+    Pages refer to the server by relative addresses, so that a proxy can serve it under any path.
+    """
+    return "../" * (path.count("/") - 1) or "./"
+
+
 def framing(origins: Sequence[str] = ()) -> str:
     """The directive by which only pages of these origins may show a page in a frame."""
     named = [normal_origin(origin) or origin for origin in origins]

@@ -37,6 +37,7 @@ from dealer.gateway.http.responses import (
     framing,
     page_policy,
     response,
+    root_from,
 )
 from dealer.gateway.http.rpc import PATH as RPC_PATH
 from dealer.gateway.http.rpc import method_refused
@@ -67,7 +68,8 @@ class Router:
     """Answers every HTTP request that is no WebSocket handshake.
 
     `documents` are JSON documents by path, each made on its first request. `frame_ancestors` are
-    the origins whose pages may show these pages in a frame.
+    the origins whose pages may show these pages in a frame. `path` is the path under which clients
+    reach this server; the targets of requests are without it.
     """
 
     def __init__(
@@ -77,9 +79,11 @@ class Router:
         documents: Mapping[str, Callable[[], bytes]],
         frame_ancestors: Sequence[str],
         appearance: Appearance,
+        path: str,
     ) -> None:
         turns = context.broadcaster.turns
         self._context = context
+        self._path = path
         self._service = context.service
         self._documents = documents
         self._document_files: dict[str, File] = {}
@@ -105,6 +109,8 @@ class Router:
 
     async def _route(self, connection: ClientConnection, request: Request) -> Response | None:
         path = request.path.partition("?")[0]
+        if f"{path}/" == self._path:
+            return response(HTTPStatus.PERMANENT_REDIRECT, b"", Location=self._path)
         if path in PAGES:
             return self._page(request, PAGES[path])
         if answer := self._web.find_public(request, path):
@@ -122,10 +128,10 @@ class Router:
         if path == FEED:
             return await self._feed.answer(connection, request)
         if match := _HASHED.fullmatch(path):
-            return self._web.find(request, match["folder"], match["path"]) or _not_found()
+            return self._web.find(request, match["folder"], match["path"]) or self._not_found()
         if match := _TABLE.fullmatch(path):
             return await self._of_table(connection, request, match["table"], match["what"] or "")
-        return _not_found()
+        return self._not_found()
 
     @cached_property
     def _audit_file(self) -> File:
@@ -136,8 +142,13 @@ class Router:
             self._document_files[path] = File(self._documents[path](), KINDS[".json"])
         return self._document_files[path]
 
+    def _not_found(self) -> Response:
+        sentence = f"There is nothing at this address; the tables are listed at {self._path}.\n"
+        return response(HTTPStatus.NOT_FOUND, sentence)
+
     def _page(self, request: Request, name: str) -> Response:
-        return self._web.page(name).answer(
+        root = root_from(request.path.partition("?")[0])
+        return self._web.page(name, root=root).answer(
             request, caching=REVALIDATE, Content_Security_Policy=self._page_policy
         )
 
@@ -151,7 +162,7 @@ class Router:
         if what in TABLE_PAGES:
             return self._page(request, TABLE_PAGES[what])
         if what != BUNDLE and not self._histories.has(what):
-            return _not_found()
+            return self._not_found()
         if not live_table.table.rules.watched and not await self._may_read(connection, table):
             self._require_token(request, live_table.id, live_table.table)
         self._require_paid(connection)
@@ -184,13 +195,13 @@ class Router:
         if kept is None or what == "":
             raise TableArchived(
                 "This table is closed and archived. Its bundle, if this server still has it, is "
-                f"at /tables/{table}/bundle.jsonl"
+                f"at {self._path}tables/{table}/bundle.jsonl"
             )
         if what in TABLE_PAGES:
             self._service.archive.find(kept)
             return self._page(request, TABLE_PAGES[what])
         if what != BUNDLE and not self._histories.has(what):
-            return _not_found()
+            return self._not_found()
         self._require_paid(connection)
         service = await self._may_read(connection, table)
         opening = self._open_archived(request, table, kept, service=service)
@@ -250,8 +261,3 @@ async def _lines_in(
     async with opening as (file, _):
         async for line in archived.lines_of(file):
             yield line
-
-
-def _not_found() -> Response:
-    sentence = "There is nothing at this address; the tables are listed at /.\n"
-    return response(HTTPStatus.NOT_FOUND, sentence)

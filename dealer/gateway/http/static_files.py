@@ -61,6 +61,9 @@ NO_STORE = "no-store"
 HASHED = "/web/@/"
 """How pages refer to the folder; the `@` is replaced by its hash."""
 
+OF_SERVER = '="/'
+"""How an attribute begins that is an address of the server, in the files of the pages."""
+
 PUBLIC = re.compile(r"/(?P<path>(?:client|verify)(?:\.d\.ts|\.js)|client/\w+\.js)")
 """Addresses without a hash: the client and the verifier, their types, and the client's modules."""
 
@@ -126,7 +129,7 @@ class StaticFiles:
 
     def __init__(self, appearance: Appearance = PLAIN_APPEARANCE) -> None:
         self._appearance = appearance
-        self._pages: dict[str, File] = {}
+        self._pages: dict[tuple[str, str], File] = {}
         self._sent: dict[str, File] = {}
 
     @cached_property
@@ -146,24 +149,28 @@ class StaticFiles:
             digest.update(f"{path}\0{len(file.data)}\0".encode() + file.data)
         return digest.hexdigest()[:16]
 
-    def page(self, name: str) -> File:
-        """`<name>.html`, with its references to the folder resolved to this version."""
-        if name not in self._pages:
-            folder = f"/web/{self.hash}/"
-            text = self.files[f"{name}.html"].data.decode().replace(HASHED, folder)
-            text = self._appearance.apply(list_languages(text, languages()), folder=folder)
-            self._pages[name] = File(text.encode(), PAGE)
-        return self._pages[name]
+    def page(self, name: str, *, root: str) -> File:
+        """`<name>.html`, with its references to the folder resolved to this version.
+
+        `root` is the relative address of the server's first page from this one.
+        """
+        if (name, root) not in self._pages:
+            text = self.files[f"{name}.html"].data.decode().replace(HASHED, f"/web/{self.hash}/")
+            text = list_languages(text.replace(OF_SERVER, f'="{root}'), languages())
+            text = self._appearance.apply(text, folder=f"{root}web/{self.hash}/")
+            self._pages[name, root] = File(text.encode(), PAGE)
+        return self._pages[name, root]
 
     @cached_property
     def installed(self) -> dict[str, File]:
         """The files with which browsers keep the pages, by address; see `installed.py`."""
-        folder = f"/web/{self.hash}/"
+        folder = f"web/{self.hash}/"
         manifest = make_manifest(folder, title=self._appearance.title)
-        template = self.files["audit_worker.js"].data.decode().replace(HASHED, folder)
+        template = self.files["audit_worker.js"].data.decode().replace(HASHED, f"/{folder}")
         paths = files_of("audit.html", self._read)
         paths += [f"texts/{tag}/audit.json" for tag in languages()]
-        worker = make_worker(template, paths, page=self.page("audit").data.decode(), folder=folder)
+        page = self.page("audit", root="./").data.decode()
+        worker = make_worker(template, paths, page=page, folder=f"./{folder}")
         return {
             "/manifest.webmanifest": File(manifest, KINDS[".webmanifest"]),
             "/audit-worker.js": File(worker, SCRIPT),

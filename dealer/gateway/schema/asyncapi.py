@@ -22,9 +22,10 @@ _CHANNEL = "#/channels/house"
 
 
 @cache
-def asyncapi() -> bytes:
-    """The AsyncAPI 3 document as JSON text; it is made once."""
+def asyncapi(path: str = "/") -> bytes:
+    """The AsyncAPI 3 document of a server under `path` as JSON text; it is made once."""
     described = _messages()
+    below = {"pathname": path.removesuffix("/")} if path != "/" else {}
     return msgspec.json.encode(
         {
             "asyncapi": "3.0.0",
@@ -35,6 +36,7 @@ def asyncapi() -> bytes:
             "servers": {
                 scheme: {"host": "{host}", "protocol": scheme, "description": summary}
                 | {"variables": {"host": HOST}}
+                | below
                 for scheme, summary in SERVERS.items()
             },
             "channels": {"house": _channel(described)},

@@ -93,7 +93,7 @@ SENT = {
 }
 
 OWN = {
-    "Bundle.url": "path of the bundle on this server",
+    "Bundle.url": "path of the bundle, below the address of this server",
     "Bundle.version": "version of the last event in the bundle",
     "Checkpoint.note": "the signed head as a C2SP note, with all cosignatures",
     "Cosigned.size": "how many events the cosigned checkpoint covers",

@@ -46,15 +46,16 @@ _ANY_METHOD = {kind.reason for kind in (BadRequest, RateLimited, Overloaded, Una
 
 
 @cache
-def document() -> r.OpenRpcDocument:
-    """The OpenRPC 1.3 document; it is made once."""
+def document(path: str = "/") -> r.OpenRpcDocument:
+    """The OpenRPC 1.3 document of a server under `path`; it is made once."""
+    below = path.removesuffix("/")
     return r.OpenRpcDocument(
         openrpc="1.3.2",
         info=INFO,
         servers=[
-            {"name": scheme, "url": scheme + "://{host}" + path, "summary": summary}
+            {"name": scheme, "url": scheme + "://{host}" + below + where, "summary": summary}
             | {"variables": {"host": HOST}}
-            for path, servers in (("/ws", SERVERS), ("/rpc", HTTP_SERVERS))
+            for where, servers in (("/ws", SERVERS), ("/rpc", HTTP_SERVERS))
             for scheme, summary in servers.items()
         ],
         methods=[_method(name) for name in METHODS],
@@ -68,9 +69,9 @@ def document() -> r.OpenRpcDocument:
 
 
 @cache
-def openrpc() -> bytes:
+def openrpc(path: str = "/") -> bytes:
     """The same as JSON text."""
-    return msgspec.json.encode(document())
+    return msgspec.json.encode(document(path))
 
 
 def refusals_of(method: str) -> list[str]:

@@ -3,8 +3,10 @@
  * bundle are saved. A bundle inside the page is base64, so that all of its bytes stay unchanged.
  */
 
+import { serverUrl, tableUrl } from "../server_url.js";
+
 const EMBEDDED_ID = "bundle";
-const AUDIT_PATH = /^\/tables\/([0-9a-f]{32})\/audit$/;
+const AUDIT_PATH = /\/tables\/([0-9a-f]{32})\/audit$/;
 
 /** There is no bundle; `problem` is a key of the texts' `problems`. */
 export class NoBundle extends Error {
@@ -30,7 +32,7 @@ export const tableOf = ({ pathname }) => AUDIT_PATH.exec(pathname)?.[1] ?? null;
  */
 export async function fetchBundle(table, token) {
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(`/tables/${table}/bundle.jsonl`, { headers, cache: "no-store" })
+  const response = await fetch(tableUrl(table, "/bundle.jsonl"), { headers, cache: "no-store" })
     .catch(() => null);
   if (response === null) throw new NoBundle("network");
   if (response.status === 401) throw new NoBundle("private");
@@ -74,7 +76,7 @@ export function ownHtml() {
 
 /** Fetch the self-contained page from the server; null if that fails. */
 export async function fetchPage() {
-  const response = await fetch("/audit.html").catch(() => null);
+  const response = await fetch(serverUrl("audit.html")).catch(() => null);
   return response?.ok ? response.text() : null;
 }
 

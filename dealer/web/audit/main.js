@@ -5,6 +5,7 @@ import { byId, element, safeText, save, setAttribute, setText } from "../dom.js"
 import { languageSwitch } from "../language.js";
 import { addCourtPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
+import { tableUrl } from "../server_url.js";
 import { fill, audit as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { linesOf, restore, verify } from "../verify.js";
@@ -115,7 +116,7 @@ function showTable(rules, report) {
   setText(byId("about"), safeText(report.origin));
   byId("links").hidden = !isServed();
   byId("to-table").hidden = table !== tableOfAddress;
-  byId("to-table").href = `/tables/${tableOfAddress}`;
+  byId("to-table").href = tableUrl(tableOfAddress);
 }
 
 // ———————————————————————————————————————————— saving —————————————————————————————————————————————

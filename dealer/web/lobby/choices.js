@@ -1,7 +1,7 @@
 /** What a table can be opened with: game, deck, seats, rules, who may come. */
 
 import { element, field, setText } from "../dom.js";
-import { fetchJson } from "../late_styles.js";
+import { fetchJson } from "../server_url.js";
 import { loadPack, usePack } from "../packs.js";
 import { inLanguage, lobby as texts } from "../texts.js";
 
@@ -78,7 +78,7 @@ export class Choices {
   }
 
   async #loadLists() {
-    const lists = await Promise.all(["/packs.json", "/games.json"].map(fetchJson));
+    const lists = await Promise.all(["packs.json", "games.json"].map(fetchJson));
     const [packs, games] = lists.map((list) => list ?? []);
     this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, inLanguage(title))));
     games.sort((a, b) => inLanguage(a.title).localeCompare(inLanguage(b.title)));

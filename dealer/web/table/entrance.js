@@ -3,6 +3,7 @@
 import { Refused, connect } from "../client.js";
 import { element } from "../dom.js";
 import { ARRIVING, tabStored } from "../page_storage.js";
+import { socketUrl, tableUrl } from "../server_url.js";
 import { errorText, table as texts } from "../texts.js";
 
 const RETRY_MS = 2000;
@@ -16,7 +17,7 @@ const RETRY_MS = 2000;
 export async function connectWithRetry(options, failed) {
   for (;;) {
     try {
-      return await connect(null, options);
+      return await connect(socketUrl(), options);
     } catch {
       failed();
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -44,7 +45,7 @@ export async function enter(house, id, { ticket, seat }) {
 
 /** Say that nothing is stored, and link to the page without a frame. */
 export function showStorageNotice(notice, id) {
-  const href = `/tables/${id}`;
+  const href = tableUrl(id);
   const link = element("a", { href, target: "_blank", rel: "noopener" }, texts.ownTab);
   notice.replaceChildren(texts.notStored, " ", link);
   notice.hidden = false;

@@ -3,7 +3,7 @@
  * data of `/games/<name>.json`, and only what the page shows; the server does not enforce it.
  */
 
-import { fetchJson } from "../late_styles.js";
+import { fetchJson } from "../server_url.js";
 import { inLanguage } from "../texts.js";
 import { writtenTitle } from "./pile_names.js";
 
@@ -25,7 +25,7 @@ let preset = null;
  */
 export async function loadGame({ game }) {
   if (typeof game !== "string" || !NAME.test(game)) return false;
-  preset = await fetchJson(`/games/${game}.json`);
+  preset = await fetchJson(`games/${game}.json`);
   return preset !== null;
 }
 

@@ -5,6 +5,7 @@ import {
   brandLogo, brandTitle, element, safeText, setAttribute, setText,
 } from "../dom.js";
 import { languageSwitch } from "../language.js";
+import { serverUrl, tableUrl } from "../server_url.js";
 import { language, table as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible } from "./actions.js";
@@ -31,7 +32,7 @@ export class Header {
     });
     container.append(
       element("a", {
-        class: "home", href: "/", "aria-label": texts.allTables, title: texts.allTables,
+        class: "home", href: serverUrl(), "aria-label": texts.allTables, title: texts.allTables,
       }, ...homeContent()),
       element("div", { class: "title" }, this.#name, this.#status),
       button(texts.invite, "i", () => showInvitation(page)),
@@ -76,9 +77,9 @@ export class Header {
       element("label", { class: "choice" }, colours, texts.fourColours),
       hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
       element("div", { class: "choices below" },
-        link("/", texts.allTables),
-        link(`/tables/${table.id}/history.txt?lang=${language}`, texts.readHistory),
-        link(`/tables/${table.id}/audit`, texts.auditPage),
+        link(serverUrl(), texts.allTables),
+        link(tableUrl(table.id, `/history.txt?lang=${language}`), texts.readHistory),
+        link(tableUrl(table.id, "/audit"), texts.auditPage),
         ...opens.map(([label, open]) => element("button", {
           type: "button", onclick: () => close(open),
         }, label)),

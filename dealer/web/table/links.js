@@ -1,6 +1,7 @@
 /** The dialogs with links to this table: the invitation, and the player's own link; as QR codes. */
 
 import { element, setText, svgElement } from "../dom.js";
+import { tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 import { qrModules } from "./qr.js";
@@ -35,7 +36,7 @@ export async function showOwnLink(page) {
 /** Show a link to this table, its QR code, and a button that copies it if the browser allows it. */
 async function showLink(page, { title, label, intro }, members) {
   const fragment = members.size === 0 ? "" : `#${members}`;
-  const link = `${location.origin}/tables/${page.table.id}${fragment}`;
+  const link = tableUrl(page.table.id, fragment);
   const status = element("p", { role: "status", class: "muted" });
   const field = element("input", {
     readonly: true, value: link, "aria-label": label, autofocus: true,

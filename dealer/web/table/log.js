@@ -3,6 +3,7 @@
 import { cardName, cardSign } from "../cards.js";
 import { machineTimeOf, timeOf } from "../clock.js";
 import { element, reconcile, setText } from "../dom.js";
+import { tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { LogLines } from "./log_lines.js";
 
@@ -78,7 +79,7 @@ export class Log {
       (index % 2 === 1 ? coloured(part) : part)));
     if (!checkable) return;
     const { id } = this.#page.table;
-    text.append(" ", element("a", { href: `/tables/${id}/${line.audit}` }, texts.audit));
+    text.append(" ", element("a", { href: tableUrl(id, `/${line.audit}`) }, texts.audit));
   }
 
   /** Whether the line links to the audit page: a shuffle only when its round is closed. */

@@ -45,7 +45,7 @@ const find = (selector) => document.querySelector(selector);
 
 /** The page's state besides the table's own: selection, count, and what is being carried out. */
 class TablePage {
-  id = location.pathname.split("/")[2];
+  id = location.pathname.split("/").at(-1);
   #link = takeLink(this.id);
   invite = this.#link.invite;
   greeting = this.#link.greeting;

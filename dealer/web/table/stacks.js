@@ -1,6 +1,7 @@
 /** The middle of the table: the deck, the piles, counters, and, between rounds, the next one. */
 
 import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
+import { tableUrl } from "../server_url.js";
 import { language, number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
 import { gameHelp } from "./game.js";
@@ -124,13 +125,13 @@ function lastRoundLinks({ id, state }) {
   // A table without spectators gives its log only to its players, and a link carries no token; the
   // audit page sends it.
   const files = [
-    " · ", link(`/tables/${id}/history.txt?lang=${language}`, texts.readHistory),
-    " · ", link(`/tables/${id}/bundle.jsonl`, texts.takeBundle, { download: `${id}.jsonl` }),
+    " · ", link(tableUrl(id, `/history.txt?lang=${language}`), texts.readHistory),
+    " · ", link(tableUrl(id, "/bundle.jsonl"), texts.takeBundle, { download: `${id}.jsonl` }),
   ];
   return element(
     "p", { class: "finished" },
     state.closedRound === null ? texts.roundNotSeen : texts.roundOver, " ",
-    link(`/tables/${id}/audit#round=${state.rounds}`, texts.watchAudit),
+    link(tableUrl(id, `/audit#round=${state.rounds}`), texts.watchAudit),
     ...(state.watched ? files : []),
   );
 }
