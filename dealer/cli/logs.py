@@ -22,6 +22,7 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError
+from dealer.feed.lines import one_line
 from dealer.game.names import safe_text
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class JsonLines(_Formatter):
     """One JSON object per line: `at`, `level`, `event`, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return json.dumps(self.members(record), ensure_ascii=False, default=str)
+        return one_line(json.dumps(self.members(record), ensure_ascii=False, default=str))
 
 
 class ConsoleLines(_Formatter):

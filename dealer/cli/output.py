@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from dealer.feed.lines import one_line
 from dealer.game.names import safe_text as safe_text
 from dealer.history.printable import utc
 
@@ -37,7 +38,8 @@ def echo_err(line: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False))
+    """Print a value as one line of JSON."""
+    typer.echo(one_line(json.dumps(value, ensure_ascii=False)))
 
 
 def format_time(at: int) -> str:

@@ -4,8 +4,9 @@
     ... send page.entries ...
     place = page.place
 
-An object of the feed is one line of JSON without line breaks. Its `event` is the leaf verbatim, as
-in the log and in bundles. For versions of an archived table, whose events have left the database,
+An object of the feed is one line of JSON (`dealer.feed.lines`). Its `event` is the leaf of the log
+and of bundles: the same text, but for the characters that are escaped because readers split lines
+there. For versions of an archived table, whose events have left the database,
 and for those of which some are damaged, there is an object with the first and the last of them: one
 damaged table does not keep a follower from the others.
 """
@@ -30,6 +31,7 @@ from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.stored_form import decode
 from dealer.feed.head import FeedHead
+from dealer.feed.lines import one_line
 from dealer.feed.positions import Generations, Place
 from dealer.feed.recent import RecentFeed
 from dealer.feed.sequencer import FeedRow
@@ -192,7 +194,7 @@ class FeedReader:
                 # A leaf begins with its time, `{"at":`, the first of its members by name.
                 at = leaf[6 : leaf.index(",")]
                 subject = await self._subject(row, version, filter) if type == SEAT_TAKEN else ""
-                text = (
+                text = one_line(
                     f'{{"position":"{position}{head}{version},"type":"{type}","at":{at}'
                     f'{subject},"event":{leaf}}}'
                 )
@@ -228,7 +230,7 @@ class FeedReader:
     def _skipped(self, row: FeedRow, first: int, ref: str, why: Missing) -> Entry:
         """The object for versions that are not in the database, or not as they were written."""
         position = self._generations.text(Place(row.seq + 1))
-        text = (
+        text = one_line(
             f'{{"position":"{position}","table":"{row.table.hex()}","ref":{ref},'
             f'"skipped":{{"from":{first},"to":{row.last}}},"{why}":true}}'
         )

@@ -290,14 +290,14 @@ def _remove(to: Path, *, made: bool) -> None:
 def _checked(source: Path) -> dict[str, str]:
     """The hashes of a backup's files by name; ConfigurationError if one of them is wrong."""
     try:
-        text = (source / SUMS).read_text(encoding="utf-8")
+        text = (source / SUMS).read_bytes().decode()
     except FileNotFoundError:
         raise ConfigurationError(
             f"The folder {source} is no complete backup: it has no list {SUMS}, which "
             "`dealer backup` writes last. Name another backup."
         ) from None
     sums = {}
-    for line in text.splitlines():
+    for line in text.removesuffix("\n").split("\n"):
         found = _LINE.fullmatch(line)
         if found is None or not _is_inside(found[2]):
             raise ConfigurationError(f"The list {source / SUMS} is damaged; name another backup.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -17,10 +18,11 @@ import pytest
 
 from dealer.eventlog import HouseKeys
 from dealer.game.shuffle import backward
-from dealer.proof import bundle
+from dealer.proof import bundle, canonical
 from dealer.proof.checkpoint import Signer
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
+from dealer.service.startup import open_service
 
 from .conftest import Ask, Played
 
@@ -102,6 +104,31 @@ def test_a_log_as_json_has_the_leaves(ask: Ask, played: Played) -> None:
     leaves = ask("log", played.closed, "--json", "--database", played.url).lines
     exported = ask("export", played.closed, "--database", played.url).lines
     assert exported[1 : len(leaves) + 1] == leaves
+
+
+def test_no_line_reader_splits_json(ask: Ask, played: Played) -> None:
+    text = "a\x0b\x1c\x85\u2028\u2029b"
+    disabled = ask("disable", played.open, "--why", text, "--database", played.url)
+    assert disabled.code == 0
+    (line,) = ask("journal", "--json", "--limit", "1", "--database", played.url).lines
+    assert json.loads(line)["why"] == text
+
+
+async def _table_with(text: str, url: str) -> str:
+    async with open_service(url) as service:
+        live_table, _ = await service.open_table({"variant": text})
+        return live_table.table_id
+
+
+def test_a_leaf_can_be_hashed_from_its_escaped_line(ask: Ask, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    table = asyncio.run(_table_with("a\x85b\u2028\u2029c", url))
+    (line,) = ask("log", table, "--json", "--database", url).lines
+    exported = ask("export", table, "--database", url).out.encode()
+    leaf = bundle.read(exported)[1]
+    assert len(exported.decode().splitlines()) > len(bundle.read(exported))
+    assert line.encode() != leaf
+    assert canonical.encode(json.loads(line)) == leaf
 
 
 def test_a_table_is_found_by_a_unique_prefix(ask: Ask, played: Played) -> None:

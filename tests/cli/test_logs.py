@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 
 from dealer.cli import logs
 from dealer.gateway.observe.log_throttle import LogThrottle
@@ -29,3 +31,12 @@ async def test_errors_of_one_kind_are_logged_once_a_second(monkeypatch, caplog) 
     now[0] = 1.5
     fail(RuntimeError("a bug"))
     assert caplog.records[-1].fields["times"] == 20
+
+
+def test_a_line_of_json_is_one_line_for_every_reader() -> None:
+    fields = {"says": "a\x0b\x1c\x85\u2028\u2029b"}
+    line = logs.JsonLines().format(
+        logging.makeLogRecord({"name": "dealer", "msg": "x", "levelname": "INFO", "fields": fields})
+    )
+    assert line.splitlines() == [line]
+    assert json.loads(line)["says"] == fields["says"]

@@ -12,15 +12,21 @@ from dealer.feed import scheduler, sequencer
 from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
+from dealer.proof import canonical
+from dealer.proof.tree import leaf_hash
 from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
 from dealer.service.decoding import leaf_of
+from dealer.webhooks.cloud_events import body_of
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, next_page, read_all, versions
 from tests.gateway.rpc_client import eventually
 from tests.harness.damage import change_log
 from tests.harness.service_keys import add_key, found, give_table
 from tests.service.tables import HOST, shuffled_table
+
+SPLITTING = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""Where `str.splitlines` and other readers end a line, besides a line feed."""
 
 THIRD = "version = 3 AND stream = (SELECT of_stream FROM feed WHERE seq = 1)"
 
@@ -68,6 +74,26 @@ async def test_the_event_is_the_text_of_the_leaf(open_node: OpenService) -> None
             page.entries,
         )
         assert entry.text.endswith(f'"event":{leaf_of(live_table.id, row)}}}')
+
+
+async def test_no_reader_splits_a_line(open_node: OpenService) -> None:
+    service = await open_node()
+    live_table, _ = await service.open_table({"variant": f"a{SPLITTING[5:]}b"})
+    await give_table(service.log, live_table.table_id, key=7, ref=f"a{SPLITTING}b")
+    await add_key(service, "shop", "admin")
+    await service.feed.scheduler.up_to_date()
+    page = await service.feed.reader.read(Place(1), FeedFilter())
+    rows = await service.log.read(live_table.id)
+    for entry, row in zip(page.entries, rows, strict=True):
+        assert entry.text.splitlines() == [entry.text]
+        body = body_of(entry, house="cards.example.org").decode()
+        assert body.splitlines() == [body]
+        assert json.loads(body)["data"] == json.loads(entry.text)
+        found = json.loads(entry.text)
+        assert found["ref"] == f"a{SPLITTING}b"
+        leaf = leaf_of(live_table.id, row)
+        assert leaf_hash(canonical.encode(found["event"])) == leaf_hash(leaf.encode())
+    assert SPLITTING[5:] in leaf_of(live_table.id, rows[0])  # the leaf itself has them as they are
 
 
 async def test_without_a_key_that_may_read_nothing_is_written(open_node: OpenService) -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from httpx_sse import aconnect_sse
 
-from dealer.game.commands import Actor, Draw
+from dealer.game.commands import Actor, AddNote, Draw
 from dealer.game.events import TYPES
 from dealer.gateway import Gateway
 from dealer.gateway.http import feed as http_feed
@@ -171,6 +171,22 @@ async def test_it_goes_on_after_a_position(gateway: Gateway) -> None:
 
 
 # Streams
+
+
+async def test_line_readers_get_whole_lines(gateway: Gateway) -> None:
+    live_table, key = await table_and_key(gateway)
+    service = gateway.context.service
+    await service.execute(live_table, AddNote(Actor(seat=1), "chat", "a\u2028b\u2029c"))
+    authorized = {"Authorization": f"Bearer {key}"}
+    address = f"http://127.0.0.1:{gateway.port}/feed?wait=0"
+    async with httpx.AsyncClient(headers=authorized, trust_env=False) as client:
+        async with client.stream("GET", address) as answer:
+            lines = [json.loads(line) async for line in answer.aiter_lines()]
+        async with aconnect_sse(client, "GET", address) as source:
+            events = [event.json() async for event in source.aiter_sse()]
+    assert [each["version"] for each in lines] == list(range(1, live_table.committed + 1))
+    assert lines[-1]["event"]["public"]["text"] == "a\u2028b\u2029c"
+    assert events == lines
 
 
 async def test_ndjson_stays_open_for_what_comes(gateway: Gateway) -> None:

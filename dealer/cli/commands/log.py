@@ -10,6 +10,7 @@ import typer
 from dealer.cli.options import AsJson, Database, TableId, find_table
 from dealer.cli.output import echo, format_time, safe_text
 from dealer.config import DATABASE
+from dealer.feed.lines import one_line
 
 
 def log(
@@ -23,7 +24,8 @@ def log(
     """Print a table's events: version, time (UTC), type, public part.
 
     The hidden part of an event is encrypted in the log and not shown; `dealer audit` shows it for
-    closed rounds. With --json each line is the event's leaf, exactly the bytes that are signed.
+    closed rounds. With --json each line is the event's leaf. The bytes that are signed are its
+    canonical form: only the characters U+0085, U+2028 and U+2029 are escaped besides.
 
     ```
     dealer log 0199f3c2
@@ -42,7 +44,7 @@ async def _print(table: str, after: int, database: str, as_json: bool) -> None:
         async for rows in log.stream(table_id, after=after):
             for row in rows:
                 if as_json:
-                    echo(leaf_of(table_id, row))
+                    echo(one_line(leaf_of(table_id, row)))
                 else:
                     public = safe_text(row.public)
                     echo(f"{row.version:>6}  {format_time(row.at)}  {row.type:<16}  {public}")
