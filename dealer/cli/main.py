@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
@@ -38,7 +36,9 @@ from dealer.cli.commands import (
 )
 from dealer.cli.commands.lab import experiments as lab
 from dealer.cli.garbage_collection import few_collections
+from dealer.cli.output import echo, echo_err
 from dealer.cli.server_options import LIMITS_HELP
+from dealer.cli.streams import guard
 from dealer.errors import DealerError
 from dealer.version import running_version
 
@@ -85,7 +85,7 @@ app.command("rotate-key", rich_help_panel=OPERATE)(rotate.rotate_key)
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"dealer {running_version()}")
+        echo(f"dealer {running_version()}")
         raise typer.Exit
 
 
@@ -122,16 +122,18 @@ def dealer(
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and exit: 0 success, 1 an error or a failed check, 2 a usage error."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot display a character of a player's name gets an escape instead.
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    """Run one command and exit: 0 success, 1 an error or a failed check, 2 a usage error.
+
+    141 if the reader of the output has closed the pipe.
+    """
+    guard()
     try:
-        with few_collections():
-            app(None if arguments is None else list(arguments), prog_name="dealer")
+        try:
+            with few_collections():
+                app(None if arguments is None else list(arguments), prog_name="dealer")
+        finally:
+            sys.stdout.flush()
     except DealerError as error:
-        with suppress(OSError):
-            typer.echo(f"dealer: {error}", err=True)
+        echo_err(f"dealer: {error}")
         sys.exit(1)
     sys.exit(0)

@@ -16,6 +16,7 @@ from dealer.cli.logs import configure, log_unhandled
 from dealer.cli.options import usage_errors
 from dealer.cli.output import echo, program
 from dealer.cli.server_options import build_settings, takes_settings, validate_paths
+from dealer.cli.streams import ClosedPipe
 from dealer.config import Settings, age_ms, masked, palette, read_logo
 from dealer.packs.catalogue import read_folders
 from dealer.version import running_version
@@ -168,7 +169,8 @@ async def _serve(settings: Settings) -> None:
             _print_address(settings, gateway)
             await stop.wait()
         collecting.cancel()
-        echo("The server stops; tables and seats are kept.")
+        with suppress(ClosedPipe):  # a server stops in order also without a reader of its output
+            echo("The server stops; tables and seats are kept.")
     log.info("stop")
     # Raises if the database file was deleted while the server ran: its events end with the process.
     service.log.check()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import Thread
 from typing import IO, Annotated
 
@@ -15,6 +15,7 @@ import typer
 from dealer.cli.commands.lab.options import Seed, Source, require_packages
 from dealer.cli.options import usage_errors
 from dealer.cli.output import echo, echo_err
+from dealer.cli.streams import ClosedPipe
 from dealer.errors import ConfigurationError
 
 _PIECE = 1 << 16
@@ -42,15 +43,12 @@ def bits(
     """
     pieces = _pieces(source, seed)
     left = count
-    try:
+    with suppress(ClosedPipe):  # here the reader decides how much it gets
         for piece in pieces:
             sys.stdout.buffer.write(piece if left is None else piece[:left])
             if left is not None and (left := left - len(piece)) <= 0:
                 break
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # The reader closed the pipe: Python must not flush the rest of the buffer again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def dieharder(context: typer.Context, source: Source = "tape", seed: Seed = None) -> None:
