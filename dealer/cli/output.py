@@ -37,9 +37,9 @@ def echo_err(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def say_json(value: Any) -> None:
+def say_json(value: Any, *, say: Callable[[str], None] = echo) -> None:
     """Print a value as one line of JSON."""
-    typer.echo(one_line(json.dumps(value, ensure_ascii=False)))
+    say(one_line(json.dumps(value, ensure_ascii=False)))
 
 
 def format_time(at: int) -> str:

@@ -129,7 +129,7 @@ async def restore(
             await _require_restored(database, source, sums)
             await _restore_log(database, source, plan, complete=complete, who=who)
             return len(sums)
-        target = database_file(database)
+        target = database_file(database).resolve()  # not a link to it
         _require_absent(target, source, sums)
         draft = target.with_name(f"{target.name}.part")
         _remove_draft(draft)  # of a restore that was killed

@@ -46,6 +46,12 @@ async def rotate(
     Raises DatabaseError or HouseKeyError.
     """
     file = key_file(database, house_key)
+    if file.is_symlink():
+        raise HouseKeyError(
+            f"The house key {file} is a link to {file.resolve()}. A rotation replaces the key, and "
+            "keeps the earlier one beside it under its name: put the key itself there, with the "
+            "mode 600, or name its own file with --house-key, here and for every server."
+        )
     await (await open_readonly(database)).close()
     async with await Log.open(database) as log:
         admin = AdminService(log, who=who)

@@ -326,6 +326,16 @@ def test_nothing_is_replaced(ask: Ask, played: Played, backup: Path, tmp_path: P
     assert ask("restore", backup, "--database", f"sqlite:///{to / 'dealer.db'}").code == 0
 
 
+def test_the_target_of_a_link_is_restored(ask: Ask, backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link.db").symlink_to(Path("disk") / "dealer.db")
+    url = f"sqlite:///{tmp_path / 'link.db'}"
+    assert ask("restore", backup, "--database", url).code == 0
+    assert (tmp_path / "link.db").readlink() == Path("disk") / "dealer.db"
+    assert [each.name for each in (tmp_path / "disk").iterdir()] == ["dealer.db"]
+    assert ask("tables", "--database", url).lines
+
+
 def test_the_order_of_the_steps_is_checked(
     ask: Ask, postgres: Postgres, backup: Path, tmp_path: Path
 ) -> None:

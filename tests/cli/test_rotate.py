@@ -82,6 +82,17 @@ def test_a_rotation_needs_a_reason(ask: Ask, played: Played) -> None:
     assert [one.name for one in played.folder.glob("*.key*")] == ["dealer.db.key"]
 
 
+def test_a_link_to_the_key_is_not_replaced(ask: Ask, played: Played, tmp_path: Path) -> None:
+    key = played.folder / "dealer.db.key"
+    master, real = key.read_bytes(), tmp_path / "secret"
+    shutil.move(key, real)
+    key.symlink_to(real)
+    answer = ask("rotate-key", "--database", played.url, "--why", "yearly")
+    assert (answer.code, f"is a link to {real}" in answer.err) == (1, True)
+    assert (key.readlink(), real.read_bytes()) == (real, master)
+    assert ask("audit", played.closed, "--database", played.url).code == 0
+
+
 def test_new_tables_have_the_new_key_and_old_ones_keep_theirs(ask: Ask, played: Played) -> None:
     before = (played.folder / "dealer.db.key").read_bytes()
     answer = ask("rotate-key", "--database", played.url, "--why", "yearly", "--operator", "Zoe")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
@@ -39,7 +39,7 @@ def of_table(
 
 async def from_log(
     database: str, table: str, *, house_key: Path | None, step: Step
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """The lines of the bundle of a table in the log, by its id or a prefix of it.
 
     Prints a remark if the bundle ends before the head of the log.

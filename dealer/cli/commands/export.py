@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
+import shlex
+from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
 
+from dealer.cli.files import STANDARD_OUTPUT, is_stored, writing
 from dealer.cli.options import Database, HouseKey, HouseUrl, TableId
 from dealer.cli.output import echo_err, program, progress
 from dealer.config import DATABASE
-from dealer.errors import ConfigurationError
 
 
 def export(
     table: TableId,
     output: Annotated[
-        Path | None,
+        str,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="A file; standard output if not given.",
+            help="A file; - or nothing for standard output.",
             show_default=False,
         ),
-    ] = None,
+    ] = STANDARD_OUTPUT,
     database: Database = DATABASE,
     house_key: HouseKey = None,
     url: HouseUrl = None,
@@ -41,21 +41,11 @@ def export(
     dealer export 0199f3c2 | dealer verify -
     ```
     """
-    if output is None:
-        asyncio.run(_write(sys.stdout.buffer, table, database, url, house_key))
-        sys.stdout.buffer.flush()
-        return
-    # Renamed only once it is complete: half a bundle would look like a truncated log.
-    draft = output.with_name(f"{output.name}.part")
-    try:
-        with draft.open("wb") as file:
-            asyncio.run(_write(file, table, database, url, house_key))
-        os.replace(draft, output)
-    except OSError as error:
-        raise ConfigurationError(f"{output} cannot be written: {error.strerror}.") from None
-    finally:
-        draft.unlink(missing_ok=True)
-    echo_err(f"The bundle is in {output}; check it with: {program()} verify {output}")
+    with writing(output) as file:
+        asyncio.run(_write(file, table, database, url, house_key))
+    if is_stored(output):
+        shown = shlex.quote(output)
+        echo_err(f"The bundle is in {output}; check it with: {program()} verify {shown}")
 
 
 async def _write(
@@ -68,5 +58,7 @@ async def _write(
             file.write(line + b"\n")
         return
     with progress("Reading the log") as step:
-        async for line in bundle.from_log(database, table, house_key=house_key, step=step):
-            file.write(line + b"\n")
+        found = bundle.from_log(database, table, house_key=house_key, step=step)
+        async with aclosing(found) as lines:
+            async for line in lines:
+                file.write(line + b"\n")

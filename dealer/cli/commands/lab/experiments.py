@@ -17,6 +17,7 @@ from dealer.cli.commands.lab.options import (
     Seed,
     Source,
     draw,
+    report_beside,
     require_packages,
 )
 from dealer.cli.commands.lab.played import table
@@ -88,6 +89,7 @@ def run(
     from dealer.lab.methods import method
     from dealer.lab.verdicts import significant
 
+    say = report_beside(histogram, heat)
     with usage_errors():
         chosen = method(shuffle, n=deck, steps=steps)
     started = time.perf_counter()
@@ -101,17 +103,17 @@ def run(
         draw(heat, pictures.heat(counted.shuffles, heading))
     if as_json:
         members = report.members(counted.shuffles, found, level)
-        say_json({"shuffle": shuffle, "source": source, "seed": seed} | members)
+        say_json({"shuffle": shuffle, "source": source, "seed": seed} | members, say=say)
     else:
-        echo(f"{heading}. {shuffles:,} shuffles of {deck} cards in {seconds:.1f} s, numbers from "
+        say(f"{heading}. {shuffles:,} shuffles of {deck} cards in {seconds:.1f} s, numbers from "
             f"{source}.")  # fmt: skip
         if chosen.sample < deck:
-            echo(f"Only the top {chosen.sample} places are tested.")
+            say(f"Only the top {chosen.sample} places are tested.")
         lines = report.frequencies(counted.shuffles)
         for line in (*lines, "", f"{shown.title}:", *bars.lines(shown), ""):
-            echo(line)
+            say(line)
         for line in report.findings(found, level):
-            echo(line)
+            say(line)
     if significant(found, level):
         raise typer.Exit(1)
 
@@ -173,7 +175,10 @@ def check(
         fair = not significant(found, level)
         right &= fair == one.fair
         if maps is not None:
-            draw(maps / f"{name}.svg", pictures.heat(counted.shuffles, f"{name}: {one.sentence}"))
+            draw(
+                str(maps / f"{name}.svg"),
+                pictures.heat(counted.shuffles, f"{name}: {one.sentence}"),
+            )
         if as_json:
             members = report.members(counted.shuffles, found, level)
             say_json({"shuffle": name, "expected_fair": one.fair} | members)

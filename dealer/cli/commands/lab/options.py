@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dealer.cli.output import echo_err
+from dealer.cli.files import STANDARD_OUTPUT, is_stored, writing
+from dealer.cli.output import echo, echo_err
 from dealer.errors import ConfigurationError
 
 LEVEL = 1e-6
@@ -29,16 +31,18 @@ Level = Annotated[
     float, typer.Option(min=1e-30, max=1.0, help="Significance level of the verdict.")
 ]
 Histogram = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        metavar="FILE.svg", help="Write the histogram as an SVG file.", show_default=False
+        metavar="FILE.svg",
+        help="Write the histogram as an SVG file; - for standard output.",
+        show_default=False,
     ),
 ]
 Heat = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         metavar="FILE.svg",
-        help="Write a heat map of cards and places as an SVG file.",
+        help="Write a heat map of cards and places as an SVG file; - for standard output.",
         show_default=False,
     ),
 ]
@@ -53,11 +57,21 @@ def require_packages() -> None:
         )
 
 
-def draw(file: Path, picture: str) -> None:
-    """Write an SVG; raises ConfigurationError if the file cannot be written."""
+def report_beside(*pictures: str | None) -> Callable[[str], None]:
+    """Prints a line of the report: on standard error if a picture goes to standard output."""
+    on_output = pictures.count(STANDARD_OUTPUT)
+    if on_output > 1:
+        raise typer.BadParameter("Only one picture can go to standard output.")
+    return echo_err if on_output else echo
+
+
+def draw(name: str, picture: str) -> None:
+    """Write an SVG, if necessary in a new folder; raises ConfigurationError if it cannot be."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(picture, encoding="utf-8")
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from None
-    echo_err(f"Written: {file}")
+        raise ConfigurationError(f"{name} cannot be written: {error.strerror}.") from None
+    with writing(name) as file:
+        file.write(picture.encode())
+    if is_stored(name):
+        echo_err(f"Written: {name}")

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dealer.cli.commands.lab.options import LEVEL, Heat, Level, draw, require_packages
+from dealer.cli.commands.lab.options import (
+    LEVEL,
+    Heat,
+    Level,
+    draw,
+    report_beside,
+    require_packages,
+)
 from dealer.cli.options import AsJson, Database
-from dealer.cli.output import echo, echo_err, say_json
+from dealer.cli.output import echo_err, say_json
 from dealer.config import DATABASE
 from dealer.errors import UnknownTable
 
@@ -59,6 +66,7 @@ def table(
     from dealer.lab import pictures, report
     from dealer.lab.verdicts import evaluate, significant
 
+    say = report_beside(heat)
     names = [*(tables or ()), *(asyncio.run(_closed(database)) if all_closed else ())]
     if not names:
         missing = (
@@ -75,12 +83,12 @@ def table(
             draw(heat, pictures.heat(counts.shuffles, heading))
         if as_json:
             members = report.members(counts.shuffles, found, level)
-            say_json({"tables": len(names)} | kind._asdict() | members)
+            say_json({"tables": len(names)} | kind._asdict() | members, say=say)
             continue
         shuffles = counts.shuffles.shuffles
-        echo(f"{heading}: {shuffles:,} shuffle{'' if shuffles == 1 else 's'}.")
+        say(f"{heading}: {shuffles:,} shuffle{'' if shuffles == 1 else 's'}.")
         for line in (*report.findings(found, level), ""):
-            echo(line)
+            say(line)
     if not counted:
         echo_err("These tables have no shuffle in a closed round.")
     if not fair:
