@@ -13,6 +13,7 @@ from dealer.analysis.async_log import AsyncLog
 from dealer.analysis.past_table import PastTable, Viewer
 from dealer.analysis.records import LoggedEvent, LoggedRound, LoggedShuffle, LoggedTable
 from dealer.errors import DealerError
+from dealer.eventlog.address import sqlite_address
 from dealer.history.replay import Game
 from dealer.proof.verify import Report
 
@@ -38,7 +39,7 @@ def open_log(url: AnyPath, *, house_key: AnyPath | None = None) -> OpenLog:
     """
     text = os.fspath(url)
     return OpenLog(
-        text if "://" in text else f"sqlite:///{text}",
+        text if "://" in text else sqlite_address(Path(text)),
         None if house_key is None else Path(house_key),
     )
 

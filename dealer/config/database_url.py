@@ -36,6 +36,8 @@ def with_password(url: str, environ: Mapping[str, str]) -> str:
 def masked(url: str) -> str:
     """A database's address without its password."""
     scheme, slashes, rest = url.partition("://")
+    if scheme.startswith("sqlite"):
+        return url
     place, at, host = rest.rpartition("@")
     user, colon, _ = place.partition(":")
     shown = f"{scheme}{slashes}{user}{':***' if colon else ''}{at}{host}"

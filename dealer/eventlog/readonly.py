@@ -38,7 +38,7 @@ def copy_file(url: str, to: Path) -> None:
         # By one step, which reads one snapshot: several steps start again after each commit.
         with (
             closing(
-                sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True)
+                sqlite3.connect(f"file:{quote(os.fsencode(file.absolute()))}?mode=ro", uri=True)
             ) as live,
             closing(sqlite3.connect(to)) as copy,
         ):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, SchemaOutdated
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog.address import database_file, is_postgres
+from dealer.eventlog.address import database_file, is_postgres, sqlite_address
 from dealer.eventlog.backends import revision
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.key_file import (
@@ -89,7 +89,7 @@ async def back_up(
                     needed = await _bundles(log)
                 else:
                     await asyncio.to_thread(copy_file, database, to / FILE)
-                    async with await Log.open(f"sqlite:///{to / FILE}") as copy:
+                    async with await Log.open(sqlite_address(to / FILE)) as copy:
                         await settle(copy, Home("backup", await _newest_folder(copy)))
                         needed = await _bundles(copy)
                     sums[FILE] = await asyncio.to_thread(_digest, to / FILE)
@@ -135,7 +135,7 @@ async def restore(
         _remove_draft(draft)  # of a restore that was killed
         try:
             await asyncio.to_thread(_copy, source / FILE, draft)
-            await _restore_log(f"sqlite:///{draft}", source, plan, complete=complete, who=who)
+            await _restore_log(sqlite_address(draft), source, plan, complete=complete, who=who)
             os.replace(draft, target)
             sync_folder(target.parent)
         finally:

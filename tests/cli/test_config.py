@@ -63,6 +63,7 @@ def test_default_environment_and_flag(ask: Ask, monkeypatch: pytest.MonkeyPatch)
         ("postgresql://db/x?password=s3cret&sslmode=on", "postgresql://db/x?password=***&sslmode=on"),
         ("postgresql://db/x?passfile=/run/pass", "postgresql://db/x?passfile=/run/pass"),
         ("postgresql://db/x?sslpassword=s3cret", "postgresql://db/x?sslpassword=***"),
+        ("sqlite:////data/a:b@c%3Fpass=1.db", "sqlite:////data/a:b@c%3Fpass=1.db"),
     ],
 )  # fmt: skip
 def test_a_password_is_not_shown(url: str, shown: str) -> None:

@@ -328,20 +328,72 @@ def test_a_password_that_is_not_quoted_is_not_shown(sign: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "name"),
-    [("nonsense=1", "nonsense"), ("sslmode=loud", "sslmode"), ("work_mem=much", "work_mem")],
+    ("option", "says"),
+    [
+        ("sslmode=loud", "invalid value for an option: sslmode[.]"),
+        ("options=-c%20work_mem=much", "invalid value for an option: options[.]"),
+    ],
 )
-async def test_an_invalid_option_is_named(
-    database: TemporaryPostgres, option: str, name: str
+async def test_an_invalid_value_is_named(
+    database: TemporaryPostgres, option: str, says: str
 ) -> None:
     url = f"{database.url}{'&' if '?' in database.url else '?'}{option}"
-    with pytest.raises(DatabaseError, match=f"unknown option.*: {name}[.]"):
+    with pytest.raises(DatabaseError, match=says):
         await Log.open(url)
 
 
-def test_an_option_without_a_value_is_invalid() -> None:
-    with pytest.raises(ConfigurationError, match="is invalid"):
-        PostgresDatabase("postgresql://u@h/d?nonsense")
+async def test_an_address_may_have_settings_of_the_server(database: TemporaryPostgres) -> None:
+    more = "application_name=night&options=-c%20work_mem=77kB"
+    url = f"{database.url}{'&' if '?' in database.url else '?'}{more}"
+    connection = await PostgresDatabase(url).connect()
+    try:
+        assert await connection.fetchval("SHOW work_mem") == "77kB"
+        assert await connection.fetchval("SHOW application_name") == "night"
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("postgresql://u@h/d?nonsense=1", "has an unknown option: nonsense[.]"),
+        ("postgresql://u@h/d?x.db", "has an unknown option: x.db[.] .* a [?] in a name %3F"),
+        ("postgresql://u@h/d?sslmode=require&SSLMODE=x", "has an unknown option: SSLMODE[.]"),
+        ("postgresql://u@h/d?connect_timeout=5", "has an unknown option: connect_timeout[.]"),
+        ("postgresql://u@h/d?work_mem=64MB", "options=-c%20NAME=VALUE"),
+        ("postgresql://u@h/d?dbname=other", "has an unknown option: dbname[.]"),
+        ("postgresql://u@h/d?sslmode", "is invalid: sslmode has no value"),
+        ("postgresql://u@h/d?sslmode=require&", "unknown option"),
+        ("postgresql://u@h/d?host=other", "has two values for host;"),
+        ("postgresql://u:p@h:5432/d?port=1&user=v", "has two values for port and user;"),
+        ("postgresql://u@h/d#x", "is invalid; write"),
+        ("postgresql://u@h/d?sslmode=require#x", "is invalid; write"),
+        ("postgresql://u@h/100%", "is invalid; write"),
+        ("postgresql://u:S3CRET%zz@h/d", "is invalid; write"),
+    ],
+)
+def test_an_address_that_may_name_another_database_is_refused(url: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says) as raised:
+        PostgresDatabase(url)
+    assert "S3CRET" not in str(raised.value)
+
+
+async def test_the_name_of_a_database_is_decoded(database: TemporaryPostgres) -> None:
+    name = "a?b #100%"
+    place, question, options = database.url.partition("?")
+    server = place.rpartition("/")[0]
+    connection = await PostgresDatabase(database.url).connect()
+    try:
+        await connection.execute(f'CREATE DATABASE "{name}"')
+        url = f"{server}/{quote(name)}{question}{options}"
+        found = await PostgresDatabase(url).connect()
+        try:
+            assert await found.fetchval("SELECT current_database()") == name
+        finally:
+            await found.close()
+    finally:
+        await connection.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        await connection.close()
 
 
 async def test_missing_databases_and_privileges_are_errors(database: TemporaryPostgres) -> None:

@@ -69,6 +69,7 @@ async def _demo(url: str | None, database: str | None, house_key: Path | None, p
     """Whether every check has passed."""
     from dealer.cli.commands.bundle import web_address
     from dealer.eventlog import key_file
+    from dealer.eventlog.address import sqlite_address
     from dealer.eventlog.backends import check_address
     from dealer.gateway import serve as open_gateway
     from dealer.service.startup import open_service
@@ -85,7 +86,7 @@ async def _demo(url: str | None, database: str | None, house_key: Path | None, p
                 key_file(database, house_key)
         else:
             folder = stack.enter_context(TemporaryDirectory(prefix="dealer-"))
-            database = f"sqlite:///{Path(folder) / 'dealer.db'}"
+            database = sqlite_address(Path(folder) / "dealer.db")
         service = await stack.enter_async_context(open_service(database, house_key=house_key))
         gateway = await stack.enter_async_context(open_gateway(service, port=0))
         address = f"http://127.0.0.1:{gateway.port}"

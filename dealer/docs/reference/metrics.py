@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dealer.docs.markdown import rows, table
 from dealer.docs.reference.tables import with_table
+from dealer.eventlog.address import sqlite_address
 from dealer.gateway import serve
 from dealer.service.startup import open_service
 
@@ -47,7 +48,7 @@ async def _served() -> dict[str, _Metric]:
     """The metrics of a server with an empty database, by name."""
     with tempfile.TemporaryDirectory() as folder:
         async with (
-            open_service(f"sqlite:///{Path(folder) / 'dealer.db'}") as service,
+            open_service(sqlite_address(Path(folder) / "dealer.db")) as service,
             serve(service, port=0, ops_port=0) as gateway,
         ):
             # Before the first request no sample of a family shows its labels.

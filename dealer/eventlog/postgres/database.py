@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, event, make_url
 from sqlalchemy.engine import URL
@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from dealer.backoff import Backoff
 from dealer.errors import ConfigurationError, DatabaseError, DatabaseUnavailable, Overloaded
-from dealer.eventlog.address import is_postgres
+from dealer.eventlog.address import is_postgres, not_encoded
 from dealer.eventlog.db_errors import translate
 
 if TYPE_CHECKING:
@@ -30,6 +30,16 @@ T = TypeVar("T")
 
 CONNECT_SECONDS = 5.0
 _HOSTS = "hosts"
+_OPTIONS = frozenset(
+    (
+        "application_name", "gsslib", "host", "krbsrvname", "options", "passfile", "password",
+        "port", "service", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslcert",
+        "sslcrl", "sslkey", "sslmode", "sslnegotiation", "sslpassword", "sslrootcert",
+        "target_session_attrs", "user",
+    )
+)  # fmt: skip
+"""Options of libpq that the driver has, too, but the database's name, which is in the path."""
+
 _SESSION = "SELECT pg_backend_pid()"
 BACKOFF = (0.02, 0.4)
 """First and longest delay between attempts to reach the server, in seconds."""
@@ -55,7 +65,7 @@ _SETTINGS = {
 class PostgresDatabase:
     """One PostgreSQL database; `name` is its address without password and options.
 
-    `url` is a `postgresql://…` address with any options of libpq (`host=` for a socket's folder,
+    `url` is a `postgresql://…` address with options of libpq (`host=` for a socket's folder,
     `sslmode`, `passfile`). `retry_seconds` is how long operations are tried again while the server
     is unreachable. Raises ConfigurationError if `url` is not such an address.
     """
@@ -65,19 +75,23 @@ class PostgresDatabase:
         authority = re.split("[/?#]", rest, maxsplit=1)[0]
         # As in libpq: the hosts of several servers, of which one is used.
         hosts = authority.rpartition("@")[2].split(",")
-        if "#" in rest or rest.count("@") != authority.count("@") or authority.count("@") > 1:
+        place, _, query = rest.partition("?")
+        if (
+            not_encoded(place) is not None
+            or "#" in query
+            or rest.count("@") != authority.count("@")
+            or authority.count("@") > 1
+        ):
             raise ConfigurationError(
-                "The database's address is invalid; write @ / # ? % in a password as "
+                "The database's address is invalid; write @ / # ? % in a name or password as "
                 "%40 %2F %23 %3F %25, or use DEALER_DATABASE_PASSWORD_FILE."
             )
         try:
+            urlsplit(url)  # as the driver does it
             *_, parsed = (
                 make_url(url.replace(authority, authority.replace(",".join(hosts), host), 1))
                 for host in hosts
             )
-            self._options = [
-                name for name, _ in parse_qsl(urlsplit(url).query, strict_parsing=True)
-            ]
         except (ArgumentError, ValueError):
             parsed = None
         if parsed is None or not is_postgres(url) or not parsed.database:
@@ -88,18 +102,54 @@ class PostgresDatabase:
         self._dsn = f"postgresql://{rest}"
         name = URL.create("postgresql", username=parsed.username, database=parsed.database)
         self.name = name.set(host=_HOSTS).render_as_string().replace(_HOSTS, ",".join(hosts))
+        self._options = self._checked_options(query, parsed)
         self.retry_seconds = retry_seconds
+
+    def _checked_options(self, query: str, parsed: URL) -> dict[str, str]:
+        """The options in the address; raises ConfigurationError."""
+        pairs = [pair.partition("=") for pair in query.split("&") if query]
+        options = {name: value for name, _, value in pairs}
+        unknown = [name for name in options if name not in _OPTIONS]
+        if unknown:
+            raise ConfigurationError(
+                f"The address of the database {self.name} has an unknown option: "
+                f"{', '.join(unknown)}. There are {', '.join(sorted(_OPTIONS))}; a setting of the "
+                "server is written options=-c%20NAME=VALUE, and a ? in a name %3F."
+            )
+        empty = [name for name, value in options.items() if not value]
+        if empty:
+            raise ConfigurationError(
+                f"The address of the database {self.name} is invalid: {', '.join(empty)} has no "
+                "value."
+            )
+        before = {
+            "host": parsed.host,
+            "password": parsed.password,
+            "port": parsed.port,
+            "user": parsed.username,
+        }
+        twice = [name for name, value in before.items() if value and name in options]
+        if twice:
+            # libpq, and so pg_dump, would take the other one.
+            raise ConfigurationError(
+                f"The address of the database {self.name} has two values for "
+                f"{' and '.join(twice)}; leave one out."
+            )
+        return options
 
     async def connect(self, **settings: str) -> asyncpg.Connection[Any]:
         """A new connection of the driver; raises the driver's errors.
 
-        Raises DatabaseError if the address has an unknown option or an invalid value for one.
+        Raises DatabaseError if an option of the address has an invalid value.
         """
         import asyncpg
 
         try:
+            named = "application_name" in self._options
             connection = await asyncpg.connect(
-                self._dsn, timeout=CONNECT_SECONDS, server_settings={"application_name": "dealer"}
+                self._dsn,
+                timeout=CONNECT_SECONDS,
+                server_settings={} if named else {"application_name": "dealer"},
             )
             try:
                 await connection.execute(
@@ -111,15 +161,17 @@ class PostgresDatabase:
                 raise
             return connection
         except (asyncpg.PostgresError, asyncpg.ClientConfigurationError) as error:
-            # Options that the driver does not know are sent to the server as settings.
+            said = re.findall(r"[\"`](\w+)[\"`]", str(error))
             invalid = [
-                name for name in self._options if re.search(rf"[\"`]{name}[\"`]", str(error))
+                name
+                for name, value in self._options.items()
+                if name in said or (name == "options" and any(each in value for each in said))
             ]
             if not invalid:
                 raise
             raise DatabaseError(
-                f"The address of the database {self.name} has an unknown option, or an invalid "
-                f"value for an option: {', '.join(invalid)}."
+                f"The address of the database {self.name} has an invalid value for an option: "
+                f"{', '.join(invalid)}."
             ) from None
 
     async def require_sessions(self) -> None:

@@ -16,6 +16,7 @@ second under the write lock. `tests/chaos/walwatch.c` traces the locks.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from io import FileIO
@@ -75,7 +76,7 @@ def existing_file(file: Path, *, driver: str = "sqlite", **query: str) -> URL:
     """
     return URL.create(
         driver,
-        database=f"file:{quote(str(file.absolute()))}",
+        database=f"file:{quote(os.fsencode(file.absolute()))}",
         query={"mode": "rw", "uri": "true"} | query,
     )
 
