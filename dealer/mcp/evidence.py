@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 from urllib.error import URLError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, Request
 
 from dealer.bots.links import page_address
 from dealer.client import RemoteTable
 from dealer.errors import HouseUnreachable
+from dealer.outgoing import opener
 from dealer.proof import bundle
 from dealer.proof.verify import verify
 
@@ -54,8 +55,8 @@ async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
 def _fetch(address: str, token: str | None) -> bytes:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        opener = build_opener(_NoRedirects)
-        with opener.open(Request(address, headers=headers), timeout=FETCH_SECONDS) as answer:
+        request = Request(address, headers=headers)
+        with opener(_NoRedirects).open(request, timeout=FETCH_SECONDS) as answer:
             body: bytes = answer.read(LONGEST)
             return body
     except (OSError, URLError) as error:

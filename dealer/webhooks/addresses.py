@@ -2,7 +2,7 @@
 
 A webhook's URL is chosen by another party, so it must not reach what only this machine or its
 network can reach. A name is resolved, every address of it is checked, and the connection is opened
-to a checked address: a second answer of the name server has no effect (DNS rebinding).
+to each of these in turn: a second answer of the name server has no effect (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from dealer.errors import ConfigurationError, DealerError
+from dealer.outgoing import ADDRESSES
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host; raises OSError."""
@@ -103,18 +104,23 @@ def _inner(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-async def checked_address(target: Target, resolve: Resolve, *, allow_private: bool) -> str:
-    """An IP address of the target to connect to.
+async def checked_addresses(
+    target: Target, resolve: Resolve, *, allow_private: bool
+) -> Sequence[str]:
+    """The IP addresses of the target, each of which may be connected to.
 
-    Raises AddressRefused if one of its addresses is not public, unless those are allowed; OSError
-    if the name has no address.
+    Raises AddressRefused if one of them is not public, unless those are allowed; OSError if the
+    name has no address.
     """
     addresses = await resolve(target.host, target.port)
     if not addresses:
         raise OSError("the name has no address")
-    if not allow_private and not all(map(is_public, addresses)):
-        raise AddressRefused(f"{target.host} has an address that is not public.")
-    return addresses[0]
+    private = [] if allow_private else [each for each in addresses if not is_public(each)]
+    if private:
+        raise AddressRefused(
+            f"{target.host} has an address that is not public: {', '.join(private[:ADDRESSES])}."
+        )
+    return addresses
 
 
 async def system_resolve(host: str, port: int) -> list[str]:

@@ -14,10 +14,14 @@ from functools import cache
 
 import h11
 
-from dealer.webhooks.addresses import Resolve, Target, checked_address, system_resolve
+from dealer.outgoing import Attempts, NotConnected
+from dealer.webhooks.addresses import Resolve, Target, checked_addresses, system_resolve
 
 DEADLINE_SECONDS = 10.0
 """Seconds for one request: name, connection, TLS, request and answer."""
+
+CONNECTED_SECONDS = 8.0
+"""Seconds of those for the connection with its TLS, at whichever address of the name."""
 
 MAX_ANSWER = 16 * 1024
 """Bytes of an answer, with its head, that are read."""
@@ -55,8 +59,8 @@ class HttpPoster:
                 return await self._exchange(await self._connect(), headers, body)
         except TimeoutError:
             raise RequestFailed(f"no answer within {DEADLINE_SECONDS:.0f} s") from None
-        except ssl.SSLCertVerificationError as error:
-            raise RequestFailed(f"the certificate is not valid: {error.verify_message}") from None
+        except NotConnected as error:
+            raise RequestFailed(str(error)) from None
         except (OSError, EOFError) as error:
             raise RequestFailed(_described(error)) from None
         except h11.RemoteProtocolError:
@@ -70,15 +74,24 @@ class HttpPoster:
 
     async def _connect(self) -> _Connection:
         target = self._target
-        address = await checked_address(target, self._resolve, allow_private=self._allow_private)
-        # Certificates are checked for the name of the URL, not for the address.
-        return await asyncio.open_connection(
-            address,
-            target.port,
-            limit=MAX_ANSWER,
-            ssl=_tls() if target.tls else None,
-            server_hostname=target.host if target.tls else None,
+        addresses = await checked_addresses(
+            target, self._resolve, allow_private=self._allow_private
         )
+        attempts = Attempts(addresses, seconds=CONNECTED_SECONDS)
+        for address, seconds in attempts:
+            try:
+                async with asyncio.timeout(seconds):
+                    # Certificates are checked for the name of the URL, not for the address.
+                    return await asyncio.open_connection(
+                        address,
+                        target.port,
+                        limit=MAX_ANSWER,
+                        ssl=_tls() if target.tls else None,
+                        server_hostname=target.host if target.tls else None,
+                    )
+            except OSError as error:
+                attempts.failed(address, error)
+        raise attempts.failure()
 
     async def _exchange(
         self, connection: _Connection, headers: Mapping[str, str], body: bytes
@@ -138,8 +151,6 @@ def _tls() -> ssl.SSLContext:
 
 
 def _described(error: Exception) -> str:
-    if isinstance(error, ConnectionRefusedError):
-        return "the connection was refused"
     if isinstance(error, EOFError | ConnectionError):
         return "the connection was closed without an answer"
-    return f"no connection: {getattr(error, 'strerror', None) or 'the address was not reached'}"
+    return f"no connection: {getattr(error, 'strerror', None) or error}"

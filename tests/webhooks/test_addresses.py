@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dealer.errors import ConfigurationError
-from dealer.webhooks.addresses import AddressRefused, checked_address, is_public, parse_url
+from dealer.webhooks.addresses import AddressRefused, checked_addresses, is_public, parse_url
 from dealer.webhooks.requests import HttpPoster, RequestFailed
 from tests.webhooks.receiver import Receiver
 
@@ -34,9 +34,11 @@ async def test_other_addresses_are_refused(address: str) -> None:
 
     assert not is_public(address)
     target = parse_url("https://shop.example.org/", allow_private=False)
-    with pytest.raises(AddressRefused, match=r"shop\.example\.org"):
-        await checked_address(target, resolve, allow_private=False)
-    assert await checked_address(target, resolve, allow_private=True) == PUBLIC[0]
+    with pytest.raises(AddressRefused, match=r"shop\.example\.org") as raised:
+        await checked_addresses(target, resolve, allow_private=False)
+    assert str(raised.value).endswith(f": {address}.")
+    found = await checked_addresses(target, resolve, allow_private=True)
+    assert found == [PUBLIC[0], address]
 
 
 @pytest.mark.parametrize(

@@ -312,7 +312,9 @@ async def test_a_private_address_is_refused(open_node: OpenService, receiver: Re
         await add_webhook(service, receiver.url, allow_private=False)
     await add_webhook(service, url, allow_private=False)
     await eventually(lambda: service.webhooks and service.webhooks.failing)
-    assert (await webhook_of(service)).problem == "127.0.0.1 has an address that is not public."
+    assert (
+        await webhook_of(service)
+    ).problem == "127.0.0.1 has an address that is not public: 127.0.0.1."
     assert receiver.connections == 0
 
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import typer
 
@@ -15,6 +14,7 @@ from dealer.cli.options import find_table
 from dealer.cli.output import Step, echo_err, progress, safe_text
 from dealer.errors import BadRequest, HouseUnreachable, UnknownTable
 from dealer.eventlog.readonly import open_readonly
+from dealer.outgoing import opener
 from dealer.proof import bundle
 from dealer.service.bundle import bundle_lines, bundle_range
 from dealer.service.table_prefix import TABLE_ID_BYTES
@@ -62,7 +62,7 @@ def from_house(url: str, table: str) -> list[bytes]:
         raise typer.BadParameter(f"--url needs the table's whole id, not {table!r}.")
     address = f"{web_address(url)}/tables/{table}/bundle.jsonl"
     try:
-        with urlopen(address, timeout=ANSWER_SECONDS) as answer:
+        with opener().open(address, timeout=ANSWER_SECONDS) as answer:
             data: bytes = answer.read()
     except HTTPError as error:
         sentence = safe_text(error.read(500).decode(errors="replace").strip())

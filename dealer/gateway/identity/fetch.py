@@ -12,13 +12,14 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request
 
 from dealer.errors import ConfigurationError
+from dealer.outgoing import NotConnected, opener
 
 BYTES_MAX = 256 * 1024
 READ_SECONDS = 3.0
-"""Timeout of the connection and of each read."""
+"""Timeout of the connection, at whichever address of the name, and of each read."""
 
 TOTAL_SECONDS = 5.0
 _CHUNK = 16 * 1024
@@ -62,7 +63,7 @@ def fetch_json(source: str) -> Any:
         check_url(source)
         return _parsed(_download(source))
     except (OSError, ValueError, ConfigurationError, RecursionError) as error:
-        raise FetchFailed(f"{source}: {error}") from None
+        raise FetchFailed(f"{source}: {_text(error)}") from None
 
 
 def _download(url: str) -> bytes:
@@ -70,7 +71,7 @@ def _download(url: str) -> bytes:
     proxies = ProxyHandler({}) if _is_local(urlsplit(url).hostname or "") else ProxyHandler()
     request = Request(url, headers={"Accept": "application/json"})
     ends, body = monotonic() + TOTAL_SECONDS, b""
-    with build_opener(_NoRedirects, proxies).open(request, timeout=READ_SECONDS) as response:
+    with opener(_NoRedirects, proxies).open(request, timeout=READ_SECONDS) as response:
         while chunk := response.read1(_CHUNK):
             body += chunk
             if monotonic() > ends:
@@ -84,6 +85,11 @@ def _parsed(body: bytes) -> Any:
     if len(body) > BYTES_MAX:
         raise ValueError(f"it has more than {BYTES_MAX} bytes")
     return json.loads(body)
+
+
+def _text(error: Exception) -> str:
+    reason = getattr(error, "reason", None)
+    return str(reason if isinstance(reason, NotConnected) else error)
 
 
 def _is_local(host: str) -> bool:
