@@ -63,8 +63,10 @@ async def test_a_server_with_test_decks_says_so_everywhere(tmp_path, caplog):
             for tag, language in languages().items():
                 assert f'<span lang="{tag}"' in warning
                 assert language.text("errorPages.insecureDecks") in warning
-        (style,) = re.findall(r'href="(/web/\w+/appearance/warning\.css)"', page_of(server, "/"))
-        assert ':root[lang="de"] .warning [lang="de"]' in page_of(server, style)
+        (style,) = re.findall(
+            r'href="\.?/?(web/\w+/appearance/warning\.css)"', page_of(server, "/")
+        )
+        assert ':root[lang="de"] .warning [lang="de"]' in page_of(server, f"/{style}")
         history = await asyncio.to_thread(page_of, server, f"{of_table}/history.txt")
         assert INSECURE in history
         bundle = tmp_path / "bundle.jsonl"
