@@ -4,9 +4,8 @@ The bundle of the first N events (`?size=N`, a size that the house has signed) c
 of its checkpoints is cosigned; so does that of a closed table, which is its longest one. Their tag
 is a hash of their bytes, so it is the same on every node, before and after the table is archived.
 It is computed, with the length, by reading the bundle once; the next request finds both here. A
-cosignature that arrives during a download ends it before its last byte, which no client can take
-for the whole. The bundle of an open table grows: it is sent without a tag, and `Content-Location`
-names the one of fixed size that it is.
+cosignature that arrives meanwhile is left out: it is in the next one. The bundle of an open table
+grows: it is sent without a tag, and `Content-Location` names the one of fixed size that it is.
 
 A client may pause its download for the limit `idle`, and read slowly: while it reads nothing,
 nothing is read from the log, and no more than a few blocks are in memory.
@@ -17,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from array import array
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from hashlib import sha256
@@ -28,7 +28,7 @@ from urllib.parse import parse_qs
 
 from websockets.http11 import Request, Response
 
-from dealer.errors import BadRequest, Unavailable, UnknownTable
+from dealer.errors import BadRequest, UnknownTable
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.downloads import (
     Download,
@@ -41,6 +41,7 @@ from dealer.gateway.http.downloads import (
 from dealer.gateway.http.ranges import Span, span_of
 from dealer.gateway.http.streams import BLOCK, blocks_of, stream
 from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.proof.bundle import checkpoint
 from dealer.service import LiveTable, Service
 from dealer.service import archive as archived
 from dealer.service.archive import ArchiveRecord
@@ -50,8 +51,11 @@ JSONL = "application/jsonl; charset=utf-8"
 SLOWEST = 1024
 """Bytes per second that a reader has to take; a full write buffer may wait so much longer."""
 
-MEASURED = 4096
+MEASURED = 1024
 """Bundles whose tag and length are kept."""
+
+NOTE = '{"checkpoint":'
+"""The beginning of the line of a signed note."""
 
 Lines = Callable[[], AsyncGenerator[str]]
 Pieces = Callable[[Span], AsyncGenerator[bytes]]
@@ -60,10 +64,11 @@ _SIZE = re.compile(r"[1-9][0-9]{0,14}")
 
 
 class Measured(NamedTuple):
-    """The strong tag of a bundle, and its length in bytes."""
+    """The strong tag of a bundle, its length in bytes, and the lines of each of its notes."""
 
     etag: str
     length: int
+    note_lines: array[int] = array("I")
 
 
 class Bundles:
@@ -109,16 +114,13 @@ class Bundles:
             measured = await self._measure(connection, lines)
             if measured is None:
                 return None
-            await self._require_same(live_table, count)
             self._measured[key] = measured
             if len(self._measured) > MEASURED:
                 self._measured.popitem(last=False)
-        same = partial(self._require_same, live_table, count)
-        pieces: Pieces = partial(self._pieces, lines, same)
-        download = Download(self._measured[key].etag, packed, stored=public)
-        return await self._send_fixed(
-            connection, request, pieces, self._measured[key].length, download
-        )
+        measured = self._measured[key]
+        pieces: Pieces = partial(self._pieces, partial(_as_measured, lines, measured))
+        download = Download(measured.etag, packed, stored=public)
+        return await self._send_fixed(connection, request, pieces, measured.length, download)
 
     async def of_archived(
         self,
@@ -136,7 +138,7 @@ class Bundles:
         if size is not None and size != kept.size:
             lines: Lines = partial(_first_events, file, size)
             measured = await self._measure(connection, lines)
-            pieces = partial(self._pieces, lines, None)
+            pieces = partial(self._pieces, lines)
         if measured is None:
             return None
         download = Download(measured.etag, public and takes_gzip(request), stored=public)
@@ -148,36 +150,22 @@ class Bundles:
         if size not in sizes:
             raise _unsigned(size, max((each for each in sizes if each < size), default=0))
 
-    async def _require_same(self, live_table: LiveTable, count: int) -> None:
-        if await cosigned(self._service, live_table) != count:
-            raise Unavailable("A checkpoint of this table was cosigned meanwhile; try again.")
-
     async def _measure(self, connection: ClientConnection, lines: Lines) -> Measured | None:
         """Read the whole bundle once; None if the client disconnects."""
-        digest, length = sha256(), 0
-        async with aclosing(blocks_of(lines(), self._reading)) as blocks:
+        digest, length, signatures = sha256(), 0, array("I")
+        counted = _counting(lines(), signatures)
+        async with aclosing(blocks_of(counted, self._reading)) as blocks:
             async for block in blocks:
                 if connection.transport.is_closing():
                     return None
                 digest.update(block)
                 length += len(block)
                 await self._turns.pause(connection.budget)
-        return Measured(_tag(digest.hexdigest()), length)
+        return Measured(_tag(digest.hexdigest()), length, signatures)
 
-    async def _pieces(
-        self, lines: Lines, check: Callable[[], Awaitable[None]] | None, span: Span
-    ) -> AsyncGenerator[bytes]:
-        """The bytes of a span, the last ones only if `check` raises nothing.
-
-        A client has the length of the whole, and so notices that the end is missing.
-        """
-        left = span.stop - span.first
-        async with aclosing(part_of(blocks_of(lines(), self._reading), span)) as pieces:
-            async for piece in pieces:
-                left -= len(piece)
-                if not left and check is not None:
-                    await check()
-                yield piece
+    def _pieces(self, lines: Lines, span: Span) -> AsyncGenerator[bytes]:
+        """The bytes of a span."""
+        return part_of(blocks_of(lines(), self._reading), span)
 
     async def _send_fixed(
         self,
@@ -249,6 +237,31 @@ def _unsigned(size: int, before: int) -> UnknownTable:
         f"The house has signed no checkpoint of this table at {size} events; the last one before "
         f"is at {before}."
     )
+
+
+async def _counting(lines: AsyncGenerator[str], note_lines: array[int]) -> AsyncGenerator[str]:
+    """The lines; the number of lines of each note is added to `note_lines`."""
+    async with aclosing(lines):
+        async for line in lines:
+            if line.startswith(NOTE):
+                note_lines.append(json.loads(line)["checkpoint"].count("\n"))
+            yield line
+
+
+async def _as_measured(lines: Lines, measured: Measured) -> AsyncGenerator[str]:
+    """The lines of a bundle as they were measured: cosignatures that came later are left out.
+
+    The log adds them at the end of a note.
+    """
+    note_lines = iter(measured.note_lines)
+    async with aclosing(lines()) as found:
+        async for line in found:
+            if not line.startswith(NOTE):
+                yield line
+                continue
+            note, count = json.loads(line)["checkpoint"], next(note_lines, 0)
+            kept = note.split("\n")[:count]
+            yield line if note.count("\n") == count else checkpoint("\n".join([*kept, ""]))
 
 
 def _tag(digest: str) -> str:
