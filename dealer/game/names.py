@@ -27,25 +27,31 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Mc", "Me", "Mn", "Zl", "Zp", "Zs")
 """Control and format characters, spaces, and marks, which only modify the character before."""
 
-# Default_Ignorable_Code_Point in Unicode 15.0.0 (DerivedCoreProperties.txt), and the signs of
-# interlinear annotation: they have no form of their own.
+# Default_Ignorable_Code_Point in Unicode 15.0.0 (DerivedCoreProperties.txt), the signs of
+# annotations, the place of an object, and blanks and controls of some scripts: they have no form.
 _WITHOUT_FORM = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U00013430-\U00013442\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
 _INVISIBLE = re.compile(f"[{_WITHOUT_FORM}]")
 _BLANK = "\u2800"
 """The Braille pattern without dots, which looks like a space."""
 
+_NEW_MARKS = re.compile(
+    "[\u0300-\u036f\u0897\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+    "\U00010efc-\U00010eff\U0001e08f]"
+)
+"""Where marks are, also those newer than Python's tables."""
+
 _BACKWARDS = re.compile("[\u202b\u202e\u2067]")
 """Signs after which letters are shown from right to left."""
 
-# What has no form and belongs to the characters around it: joiners between letters of the alphabets
-# from Hebrew on or between pictures, selectors of a variant, and the tags of a flag.
+# What has no form and belongs to the characters before it: joiners after letters of the alphabets
+# from Hebrew on or after pictures, selectors of a variant, and the tags of a flag.
 _JOINS = "[\u0590-\u1fff\u2190-\ud7ff\uf900-\U000dffff]"
 _KEPT = (
-    f"(?<={_JOINS})[\u200c\u200d](?={_JOINS})"
+    f"(?<={_JOINS})[\u200c\u200d]"
     "|(?<=[#*0-9\u00a9\u00ae\u1000-\ud7ff\uf900-\ufdfa\U00010000-\U000dffff])"
     "[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]"
     "|(?<=\U0001f3f4)[\U000e0020-\U000e007e]{1,16}\U000e007f"
@@ -103,10 +109,15 @@ def _without_piled_marks(text: str) -> str:
     kept, marks = [], 0
     for character in text:
         if not _INVISIBLE.match(character):
-            marks = marks + 1 if category(character) in ("Mn", "Me") else 0
+            marks = marks + 1 if _is_mark(character) else 0
         if marks <= MARKS_MAX:
             kept.append(character)
     return "".join(kept)
+
+
+def _is_mark(character: str) -> bool:
+    kind = category(character)
+    return kind in ("Mn", "Me") or (kind == "Cn" and _NEW_MARKS.match(character) is not None)
 
 
 def _is_visible(character: str) -> bool:
@@ -129,6 +140,8 @@ def _looks(name: str) -> frozenset[str]:
     for visible in (text, text[::-1]) if _BACKWARDS.search(name) else (text,):
         looks.add(_skeleton(normalize("NFKC", visible.casefold())))
         looks.add(_skeleton(_skeleton(visible).casefold()))
+    # Names that differ in what is replaced where they are shown look the same there.
+    looks.add(_skeleton(normalize("NFKC", safe_text(name).casefold())))
     return frozenset(looks)
 
 

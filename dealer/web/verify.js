@@ -1694,8 +1694,8 @@ function notesIn(text) {
 }
 
 // Texts that players chose are shown by the rule of `dealer/game/names.py`.
-const INVISIBLE = /[\p{DI}\ufff9-\ufffb]/u; // Default_Ignorable_Code_Point, and annotations
-const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{DI}\ufff9-\ufffb\ufffe\uffff]/u;
+const INVISIBLE = /[\u{16fe4}\p{DI}\ufff9-\ufffc\u{13430}-\u{13442}\u{1d159}]/u;
+const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\ufffe\uffff]/u;
 const SELECTOR = /[\u180b-\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
 const JOINED = /[\u0590-\u1fff\u2190-\ud7ff\uf900-\u{dffff}]/u;
 const VARIED = /[#*0-9\u00a9\u00ae\u1000-\ud7ff\uf900-\ufdfa\u{10000}-\u{dffff}]/u;
@@ -1703,10 +1703,10 @@ const FLAG = /(\u{1f3f4}[\u{e0020}-\u{e007e}]{1,16}\u{e007f})/u;
 const MARK = /[\p{Mn}\p{Me}]/u;
 const MARKS_MAX = 4;
 
-/** Whether a character without a form belongs to the ones around it. */
-function belongs(before, character, after) {
+/** Whether a character without a form belongs to the one before it. */
+function belongs(before, character) {
   const joiner = character === "\u200c" || character === "\u200d";
-  if (joiner) return JOINED.test(before) && JOINED.test(after);
+  if (joiner) return JOINED.test(before);
   return SELECTOR.test(character) && VARIED.test(before);
 }
 
@@ -1714,8 +1714,8 @@ function safePart(text) {
   const characters = [...text];
   let safe = "", marks = 0;
   for (const [place, character] of characters.entries()) {
-    const before = characters[place - 1] ?? "", after = characters[place + 1] ?? "";
-    const kept = UNSAFE.test(character) && !belongs(before, character, after) ? "\ufffd" : character;
+    const formless = INVISIBLE.test(character) && !belongs(characters[place - 1] ?? "", character);
+    const kept = formless || UNSAFE.test(character) ? "\ufffd" : character;
     if (!INVISIBLE.test(kept)) marks = MARK.test(kept) ? marks + 1 : 0;
     if (marks <= MARKS_MAX) safe += kept;
   }

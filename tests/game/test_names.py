@@ -13,6 +13,7 @@ from dealer.game.names import NAME_MAX, check_name, check_text, look_alike, safe
 from dealer.game.rules import Rules
 
 UNSEEN = (
+    "\ufffc\U0001d159\U00013441\U00016fe4"
     " \u00a0\u2003\u200b\u200d\u2028\u2029\u202e\u2060\ufeff\u00ad"  # Zs, Cf, Zl, Zp
     "\u3164\u115f\u1160\uffa0\u2800\u034f\u180b\ufe0f\U000e0100\U000e0001"  # without a visible form
     "\u0301\u20dd"  # marks without a base character
@@ -49,6 +50,10 @@ def test_rules_of_old_logs_are_read_with_any_name() -> None:
 
 
 LOOK_LIKE_ADA = [
+    "Ada\ufffc",
+    "Ada\U0001d159",
+    "Ada\U00013441",
+    "Ada\U00016fe4",
     "ADA",
     " ada ",
     "Ada\u200b",
@@ -124,6 +129,9 @@ def test_case_outer_space_and_composition_do_not_matter(name: str) -> None:
 
 
 HONEST = [
+    "\u0d30\u0d3e\u0d1c\u0d28\u0d4d\u200d",
+    "\u0d2e\u0d4b\u0d39\u0d28\u0d4d\u200d \u0d32\u0d3e\u0d32\u0d4d\u200d",
+    "\u0626\u0647\u200c",
     "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627",
     "\U0001f469\u200d\U0001f680",
     "\u0dc1\u0dca\u200d\u0dbb\u0dd3",
@@ -158,6 +166,9 @@ NEUTRALISED = {
     "Z" + "\u0301" * 50: "Z" + "\u0301" * 4,
     "Z" + "\u0301\u200d" * 9 + "y": "Z" + "\u0301\ufffd" * 9 + "y",
     "\u0e01" + "\u0e49" * 20: "\u0e01" + "\u0e49" * 4,
+    "a\ufffcb\U0001d159": "a\ufffdb\ufffd",
+    "\u0915\u094d\u200d\u200d": "\u0915\u094d\u200d\ufffd",
+    "a" + "\u0897" * 9: "a" + "\u0897" * 4,
     "\ufff9a\ufffab\ufffb": "\ufffda\ufffdb\ufffd",
 }
 
@@ -189,3 +200,8 @@ def test_more_marks_than_a_letter_has_are_refused() -> None:
     for name in ("Z" + "\u0301" * 5, "Z" + "\u0301\u200d" * 5, "\u0e01" + "\u0e49" * 5):
         with pytest.raises(BadRequest, match="at most 4 marks on a letter; leave some of them out"):
             check_name(name)
+
+
+def test_names_that_differ_only_in_what_is_replaced_look_alike() -> None:
+    assert look_alike("A\u2028da", "A\ufffdda")
+    assert look_alike("Ada\uffff", "Ada\ufffd")

@@ -47,16 +47,22 @@ class Parameters:
 
     @classmethod
     def read(cls, request: Request, body: bytes) -> Parameters:
-        """Those of a request; a parameter in the body replaces one in the query.
+        """Those of a request, in the query and in the body.
 
-        Raises BadRequest for more than `FIELDS` in the query or in the body, for one that has two
-        values there, and for a body of another type.
+        Raises BadRequest for more than `FIELDS` in either, for one that has two values, and for a
+        body of another type.
         """
         _, _, query = request.path.partition("?")
         try:
-            return cls(_form(query) | _in_body(request, body))
+            in_query, in_body = _form(query), _in_body(request, body)
         except (ValueError, RecursionError):
             raise BadRequest("The parameters of this request cannot be read.") from None
+        for name in in_query.keys() & in_body.keys():
+            if in_query[name] != in_body[name]:
+                raise BadRequest(
+                    f"{json.dumps(name[:32])} has two values, in the query and in the body."
+                )
+        return cls(in_query | in_body)
 
     def require(self, known: Collection[str], deck: str) -> None:
         """Refuse what an operation on this deck does not know; `known` are its parameters."""

@@ -27,6 +27,10 @@ _ORIGIN = re.compile(rf"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:{_HOST})?", re.IGNORE
 _DOTS = re.compile("[\u3002\uff61]")
 
 
+_NAME_MAX, _LABEL_MAX = 253, 63
+"""Characters of a name and of each of its labels (RFC 1035)."""
+
+
 class HostNames:
     """The server's `names`, `*` for any; `*.example.org` means every name below that one.
 
@@ -93,12 +97,18 @@ def name_of(origin: str) -> str | None:
 
 
 def ascii_name(name: str) -> str:
-    """A name or address in the form in which names are compared."""
-    if not name.isascii():
+    """A name or address in the form in which names are compared.
+
+    What is longer than a name of the DNS stays as it is: no server has it, and punycode takes a
+    time that grows with the square of the length.
+    """
+    if not name.isascii() and len(name) <= _NAME_MAX:
         # Browsers send a name as UTS 46 maps it (non-transitional), which differs from this for a
         # few letters that no registry admits.
         folded = "".join(map(str.lower, _DOTS.sub(".", normalize("NFKC", name))))
-        name = ".".join(map(_ascii_label, normalize("NFC", folded).split(".")))
+        labels = normalize("NFC", folded).split(".")
+        if max(map(len, labels)) <= _LABEL_MAX:
+            name = ".".join(map(_ascii_label, labels))
     name = name.lower().removesuffix(".")
     if name.startswith("["):
         try:

@@ -40,6 +40,7 @@ FLOOD_FACTOR = 2 * PAGE_FACTOR
 """Multiple of `connections_per_address` above which no connection is accepted."""
 
 HINT_SECONDS = 3600.0
+ORIGIN_SECONDS = 60.0
 """Seconds in which a fault of the settings is logged once, however many clients show it."""
 
 _SHOWN = 100
@@ -74,6 +75,7 @@ class Admission:
         self._proxies = proxies
         self._hosts = hosts
         self._log_throttle = LogThrottle(log, clock=context.clock, seconds=HINT_SECONDS)
+        self._origin_throttle = LogThrottle(log, clock=context.clock, seconds=ORIGIN_SECONDS)
 
     def admits(self, peer: str) -> bool:
         """Whether a connection from this IP address is accepted; one of a flood is not.
@@ -247,8 +249,10 @@ class Admission:
             return None
         self._reject("origin")
         named = None if origin is None else normal_origin(origin)
-        if named is not None and len(named) <= _SHOWN:
-            self._log_throttle.log(logging.INFO, "origin refused", allowed_by=f"--origin {named}")
+        if named not in (None, "null") and len(named) <= _SHOWN:
+            # Any client may name any origin: one line, whichever origin it is.
+            example = {"allowed_by": f"--origin {named}"}
+            self._origin_throttle.log(logging.INFO, "origin refused", example)
         sentence = "Pages of this origin may not connect to this server.\n"
         return response(HTTPStatus.FORBIDDEN, sentence)
 
