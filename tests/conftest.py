@@ -38,7 +38,7 @@ TIERS = (*FOLDERS, "slow", "postgres", "quick")
 EACH_CHANGE = (
     "browser/test_main_paths.py",
     "browser/test_table.py",
-    "browser/test_touch.py::test_a_game_is_played_with_a_finger",
+    "browser/test_touch.py::test_a_game_is_played_with_a_finger[size0]",
     "browser/test_whole_game.py",
     "chaos/",
     "e2e/test_game.py",
