@@ -94,6 +94,8 @@ def _umask() -> int:
 def _target(name: str) -> Path:
     """What the last of a chain of symbolic links names, which need not exist; raises OSError."""
     path = Path(name)
+    if not name:
+        raise ConfigurationError("The name of the file to write is empty; name one.")
     if name.endswith(os.sep) or path.is_dir():
         raise ConfigurationError(f"{name} is a folder; name a file in it.")
     for _ in range(_LINKS):

@@ -85,6 +85,8 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
     for name in (tmp_path, tmp_path / "link", f"{tmp_path}/new/"):
         with pytest.raises(ConfigurationError, match="is a folder; name a file in it"):
             write(name)
+    with pytest.raises(ConfigurationError, match="is empty; name one"):
+        write("")
     assert names(tmp_path) == {"link"}
 
 

@@ -108,9 +108,10 @@ class Router:
             return refusal_of(error)
 
     async def _route(self, connection: ClientConnection, request: Request) -> Response | None:
-        path = request.path.partition("?")[0]
+        path, mark, query = request.path.partition("?")
         if f"{path}/" == self._path:
-            return response(HTTPStatus.PERMANENT_REDIRECT, b"", Location=self._path)
+            where = f"{self._path}{mark}{query}"
+            return response(HTTPStatus.PERMANENT_REDIRECT, b"", Location=where)
         if path in PAGES:
             return self._page(request, PAGES[path])
         if answer := self._web.find_public(request, path):
