@@ -69,6 +69,7 @@ LOGGERS = (
     "self.context.log_throttle",
     "self._context.log_throttle",
     "self._log_throttle",
+    "self._origin_throttle",
     "_log_throttle()",
 )
 
