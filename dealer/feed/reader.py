@@ -224,6 +224,7 @@ class FeedReader:
             row.table.hex(),
             f"Of versions {row.first} to {row.last} some are missing or altered in the log; "
             "restore the database from a backup.",
+            version=row.last,
         )
         return Missing.DAMAGED
 

@@ -60,7 +60,7 @@ class Loader:
             except DatabaseDamaged:
                 await require_here(self._log, table)  # its rows may be leaving the log
                 raise
-        self._damaged.intact(live_table.table_id)
+        self._damaged.intact(live_table.table_id, version=live_table.committed)
         self._insecure_decks.require_served(live_table.table, live_table.table_id)
         return live_table
 

@@ -38,6 +38,8 @@ from dealer.cli.demo_game import play
 from dealer.errors import DealerError
 from dealer.eventlog.key_file import key_file, load_house_keys
 from dealer.eventlog.schema import metadata
+from dealer.feed.positions import Place
+from dealer.feed.reader import FeedFilter
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
@@ -358,6 +360,7 @@ async def ask_server(copy: Original) -> tuple[str, str]:
 
 
 async def _use(service: Service, url: str, copy: Original) -> str:
+    await service.feed.reader.read(Place(1), FeedFilter(key=1))  # as the webhook of the key does
     live_table = await service.load(copy.open)
     await service.execute(live_table, AddNote(HOST, "test", "a note"))
     for table in (copy.open, copy.closed, copy.archived):

@@ -142,3 +142,12 @@ def test_many_damaged_tables_are_counted(service: Service) -> None:
     lines = service.damaged.lines()
     assert len(lines) == 11
     assert lines[-1] == "2 more tables are damaged"
+
+
+def test_a_load_says_nothing_of_versions_past_the_end_of_the_table(service: Service) -> None:
+    table_id = bytes(16).hex()
+    service.damaged.note(table_id, "Version 9 is missing.", version=9)
+    service.damaged.intact(table_id, version=8)
+    assert table_id in service.damaged
+    service.damaged.intact(table_id, version=9)
+    assert table_id not in service.damaged
