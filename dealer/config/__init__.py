@@ -1,6 +1,6 @@
 """Settings of the server, each declared once in `dealer.config.settings`.
 
-The options of `dealer serve`, the lines of `dealer config` and the table in OPERATING.md derive
+The options of `dealer serve`, the lines of `dealer config` and the table in REFERENCE.md derive
 from these declarations. A flag takes precedence over an environment variable.
 """
 

@@ -1,4 +1,4 @@
-"""OPERATING.md agrees with the program: settings, log lines, metrics, commands."""
+"""OPERATING.md and REFERENCE.md agree with the program: settings, log lines, metrics, commands."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ pytestmark = pytest.mark.slow
 
 DEALER = Path(__file__).parents[2] / "dealer"
 DOCUMENT = (DEALER / "cli" / "OPERATING.md").read_text(encoding="utf-8")
+REFERENCE = (DEALER / "cli" / "REFERENCE.md").read_text(encoding="utf-8")
 
 
-def table(section: str) -> list[list[str]]:
+def table(section: str, document: str = REFERENCE) -> list[list[str]]:
     """The cells of the rows of the one table in a section."""
-    text = DOCUMENT.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    text = document.split(f"\n## {section}\n")[1].split("\n## ")[0]
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[1:]]
 
@@ -130,7 +131,7 @@ def test_the_quoted_messages_exist() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, (ast.JoinedStr, ast.Constant))
     )
-    for row in table("Messages"):
+    for row in table("Messages", DOCUMENT):
         for words in code(row[0]):
             assert words in source, words
 
@@ -166,7 +167,7 @@ def test_the_commands_in_the_prose_are_known(ask: Ask, line: str) -> None:
 
 def test_the_readiness_messages_are_in_the_runbook() -> None:
     source = (DEALER / "service" / "probe.py").read_text(encoding="utf-8")
-    rows = [row[0] for row in table("Messages")]
+    rows = [row[0] for row in table("Messages", DOCUMENT)]
     sentences = re.findall(r'return f?"([^"{]{3,})', source)
     assert len(sentences) == 2
     for sentence in (*sentences, "draining"):

@@ -1,4 +1,4 @@
-"""The commands of OPERATING.md that partition the events, on a real PostgreSQL."""
+"""The commands of MANY_NODES.md that partition the events, on a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.harness.postgres import Postgres, programs
 
 from .conftest import Ask, play_and_open
 
-DOCUMENT = Path(__file__).parents[2] / "dealer" / "cli" / "OPERATING.md"
+DOCUMENT = Path(__file__).parents[2] / "dealer" / "cli" / "MANY_NODES.md"
 
 
 def commands() -> str:

@@ -31,6 +31,7 @@ RUN: dict[str, dict[str, str]] = {
     "README.md": {
         "python": f"{BLOCKS}::test_the_readme_in_python",
         "js": f"{BLOCKS}::test_the_readme_in_javascript",
+        "sh curl": f"{BLOCKS}::test_a_deck_with_curl",
     },
     ".client/README.md": {"python": f"{BLOCKS}::test_the_readme_of_the_client"},
     "dealer/docs/README.md": {"sh": SITE},
@@ -48,6 +49,7 @@ RUN: dict[str, dict[str, str]] = {
     },
     "dealer/web/README.md": {"js": f"{BLOCKS}::test_the_verifier_in_a_program"},
     "dealer/gateway/SERVICES.md": {
+        "sh dealer serve": FLAGS,
         "sh": WITH_CURL, "json": WITH_CURL, "python": SERVICE, "js": SERVICE,
     },
     "dealer/gateway/DECKS.md": {"sh": f"{BLOCKS}::test_a_deck_with_curl"},
@@ -82,20 +84,20 @@ RUN: dict[str, dict[str, str]] = {
     },
     "dealer/eventlog/README.md": {"sh": f"{BLOCKS}::test_a_server_on_postgresql"},
     "dealer/cli/OPERATING.md": {
-        "sql SELECT": "tests/e2e/test_sql.py::test_the_documented_statements",
-        "sql BEGIN":
-            "tests/cli/test_partitions.py::test_partitions_keep_every_byte_and_play_goes_on",
         "sh dealer backup": COMMANDS, "sh mkdir -m": RESTORED,
         "sh dealer restore": RESTORED, "sh createdb": RESTORED,
-        "sh dealer serve --frame-ancestor": FLAGS,
         "sh dealer serve --issuer": FLAGS,
-        "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",
         "sh dealer config": COMMANDS,
         "sh dealer disable": COMMANDS,
         "sh dealer key": COMMANDS,
         "sh dealer close": COMMANDS,
         "sh mkdir -p": COMMANDS,
         "sh dealer rotate-key": COMMANDS,
+    },
+    "dealer/cli/REFERENCE.md": {"sql": "tests/e2e/test_sql.py::test_the_documented_statements"},
+    "dealer/cli/MANY_NODES.md": {
+        "sql": "tests/cli/test_partitions.py::test_partitions_keep_every_byte_and_play_goes_on",
+        "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",
     },
 }  # fmt: skip
 
@@ -105,8 +107,8 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "dealer/cli/OPERATING.md": {
         "sh dealer serve --house": f"Caddy needs a public name; {FLAGS} runs the first line",
         "sh ls -l /proc": "test_acknowledged_events_can_be_rescued_from_the_process does the steps",
-        "sh docker compose": "needs a container engine",
     },
+    "dealer/cli/MANY_NODES.md": {"sh docker compose": "needs a container engine"},
     "dealer/eventlog/README.md": {"sql": "needs Citus"},
     "tests/simulation/README.md": {
         "sh": "takes minutes to hours; tests/simulation/test_simulation.py runs few seeds",

@@ -134,7 +134,9 @@ def call_of_ping() -> list[str]:
 async def test_a_deck_with_curl(reader: Reader) -> None:
     program("curl")
     document = "dealer/gateway/DECKS.md"
-    shuffled, draw = example(document, "sh", "shuffle").splitlines(keepends=True)
+    block = example(document, "sh", "shuffle")
+    assert example("README.md", "sh", "curl ") == block
+    shuffled, draw = block.splitlines(keepends=True)
     printed = await reader.type(shuffled)
     deck = re.search(r'"deck_id": ?"(\w+)"', printed)
     assert deck, printed
@@ -171,7 +173,8 @@ async def test_the_verifier_in_a_program(reader: Reader) -> None:
 
 async def test_the_flags_of_serve_are_accepted(reader: Reader) -> None:
     """`dealer config` takes the flags of `dealer serve`, and refuses what it refuses."""
-    text = (ROOT / "dealer/cli/OPERATING.md").read_text(encoding="utf-8")
+    documents = ("dealer/cli/OPERATING.md", "dealer/gateway/SERVICES.md")
+    text = "".join((ROOT / document).read_text(encoding="utf-8") for document in documents)
     lines = [line for one in blocks(text) if one.language == "sh" for line in one.text.splitlines()]
     serving = [line for line in lines if line.startswith("dealer serve -")]
     assert len(serving) == 3

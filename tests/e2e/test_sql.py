@@ -162,10 +162,12 @@ def test_the_log_has_the_leaves(played: PlayedTable) -> None:
 
 
 def test_the_documented_statements(played: PlayedTable) -> None:
-    """The queries in OPERATING.md run as they are printed and return rows."""
-    document = (ROOT / "dealer" / "cli" / "OPERATING.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```sql\n(SELECT.*?)```", document, re.DOTALL)
+    """The queries of README and REFERENCE.md return the columns and rows that they show."""
+    document = (ROOT / "dealer" / "cli" / "REFERENCE.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sql\n(SELECT.*?)```\n```\n(.*?)\n", document, re.DOTALL)
     assert len(blocks) == 2
-    for block in blocks:
-        for statement in filter(None, map(str.strip, block.split(";"))):
-            assert played.query(statement), statement
+    for statement, shown in blocks:
+        assert {len(row) for row in played.query(statement)} == {len(shown.split())}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (statement,) = re.findall(r'`sqlite3 -box dealer\.db "(SELECT [^`]*)"`', readme)
+    assert len(played.query(statement)) == 5

@@ -1,6 +1,6 @@
 """Pages made from the program: they cannot disagree with it.
 
-Each function returns pages as (name without an ending, Markdown). Pages that OPERATING.md has too
+Each function returns pages as (name without an ending, Markdown). Pages that REFERENCE.md has too
 keep its sentences, and get their tables from the program.
 """
 

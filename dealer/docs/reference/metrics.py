@@ -1,4 +1,4 @@
-"""The table of metrics: kinds and labels from a server, advice from OPERATING.md."""
+"""The table of metrics: kinds and labels from a server, advice from REFERENCE.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Metric(NamedTuple):
 
 
 def with_metrics(text: str) -> str:
-    """The section of OPERATING.md with the kind and the labels of each metric."""
+    """The section of REFERENCE.md with the kind and the labels of each metric."""
     served = asyncio.run(_served())
     cells = []
     for names, meaning, advice in rows(text):

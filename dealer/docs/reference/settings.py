@@ -13,7 +13,7 @@ _HEADING = ("flag and variable", "value", "default", "meaning")
 
 
 def with_settings(text: str) -> str:
-    """The section of OPERATING.md with the declared settings, and the kind of each value."""
+    """The section of REFERENCE.md with the declared settings, and the kind of each value."""
     return with_table(text, table(_HEADING, [*_settings(), *_limits()]))
 
 

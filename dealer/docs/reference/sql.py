@@ -41,7 +41,7 @@ _DECLARED = re.compile(
 
 
 def with_columns(text: str) -> str:
-    """The section of OPERATING.md, and then every table with its columns."""
+    """The section of REFERENCE.md, and then every table with its columns."""
     comments = _comments()
     found = [
         text.rstrip() + "\n",
