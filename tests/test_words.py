@@ -66,7 +66,6 @@ WORDS = {
 
 CONTRACT = {
     r"""(["'`])nobody\1|\w+: nobody|(?:anyone or|players,) nobody""": "a value of the rules",
-    r"`tests/[^`]+`": "a test that THREATS.md names",
     r"dealer_database_trouble": "a metric",
     r"dealer_tables_resident|process_resident_memory_bytes": "a metric",
     r"\"Guest\"|Guest \$?\{|\bguest:|texts\.guest": "the name of a player who gives none",

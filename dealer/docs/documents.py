@@ -66,6 +66,7 @@ PLACES: dict[str, str | dict[str, str]] = {
     "dealer/docs/explanation/fairness.md": "explanation/fairness",
     "dealer/docs/explanation/formulas.md": "explanation/formulas",
     "dealer/THREATS.md": "explanation/threats",
+    "dealer/eventlog/CHANGED_COLUMNS.md": "reference/changed-columns",
     "dealer/ARCHITECTURE.md": "explanation/architecture",
     "dealer/DECISIONS.md": "explanation/decisions",
     "dealer/eventlog/README.md": "explanation/databases",

@@ -1,8 +1,8 @@
 """Changes one value in every column of every SQL table, and finds out who notices.
 
-    python tests/chaos/any_column.py            # all changes, as the table in THREATS.md
+    python tests/chaos/any_column.py            # all changes, as the table in CHANGED_COLUMNS.md
     python tests/chaos/any_column.py event      # the changes of one SQL table
-    python tests/chaos/any_column.py --write    # all, and write the table into THREATS.md
+    python tests/chaos/any_column.py --write    # all, and write it into CHANGED_COLUMNS.md
 
 The columns are those that the program declares. What else an administrator without the house key
 can do (rows deleted or moved) is in `MORE`. Each change is made in a copy of a database with a
@@ -68,7 +68,7 @@ from tests.harness.service_keys import add_key, found
 
 HOST = Actor(host=True)
 DIALECT = sqlite.dialect()
-THREATS = Path(__file__).parents[2] / "dealer" / "THREATS.md"
+DOCUMENT = Path(__file__).parents[2] / "dealer" / "eventlog" / "CHANGED_COLUMNS.md"
 SECONDS = 10.0
 SAVEPOINTS = (
     "dealer.service.savepoint.STORE_EVERY",
@@ -408,7 +408,7 @@ def try_change(change: Change, original: Original) -> Noticed:
         )
 
 
-# The table in THREATS.md
+# The table in CHANGED_COLUMNS.md
 
 REASONS = {
     "`event.command`": "not bound: the command, sent again, is carried out again",
@@ -468,9 +468,9 @@ def _changed(sql_table: str, which: str, columns: list[str]) -> str:
 
 
 def documented() -> dict[str, Noticed]:
-    """What the table in THREATS.md says, by change."""
+    """What the table in CHANGED_COLUMNS.md says, by change."""
     found = {}
-    for line in _lines_of(THREATS.read_text(encoding="utf-8"))[2:]:
+    for line in _lines_of(DOCUMENT.read_text(encoding="utf-8"))[2:]:
         changed, *rest = (cell.strip() for cell in line.strip("|").split(" |"))
         first, _, columns = changed.partition(": ")
         sql_table, _, which = first.partition(", ")
@@ -481,8 +481,7 @@ def documented() -> dict[str, Noticed]:
 
 
 def _lines_of(document: str) -> list[str]:
-    start = document.index(HEADER)
-    return document[start : document.index("\n\n", start)].split("\n")
+    return document[document.index(HEADER) :].rstrip("\n").split("\n")
 
 
 def main() -> int:
@@ -499,9 +498,9 @@ def main() -> int:
     lines = [HEADER, "|---|---|---|---|---|---|", *table_lines(found)]
     print("\n".join(lines))
     if "--write" in sys.argv and not chosen:
-        document = THREATS.read_text(encoding="utf-8")
+        document = DOCUMENT.read_text(encoding="utf-8")
         document = document.replace("\n".join(_lines_of(document)), "\n".join(lines))
-        THREATS.write_text(document, encoding="utf-8")
+        DOCUMENT.write_text(document, encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Who notices a changed database: the table in THREATS.md, and what the program does."""
+"""Who notices a changed database: the table in CHANGED_COLUMNS.md, and what the program does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRIED = 12
 """Changes that are tried, others each time; the script tries all of them."""
 
 
-def test_every_declared_column_is_in_the_threat_model() -> None:
+def test_every_declared_column_is_in_the_document() -> None:
     assert set(documented()) == {change.what for change in changes()}
 
 
@@ -24,7 +24,7 @@ def test_a_change_without_a_notice_has_a_remark() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_changes_are_noticed_as_the_threat_model_says(tmp_path: Path) -> None:
+def test_changes_are_noticed_as_the_document_says(tmp_path: Path) -> None:
     made = make(tmp_path)
     said = documented()
     for change in random.sample(list(changes()), TRIED):
