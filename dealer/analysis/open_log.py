@@ -40,6 +40,7 @@ def open_log(url: AnyPath, *, house_key: AnyPath | None = None) -> OpenLog:
     text = os.fspath(url)
     return OpenLog(
         text if "://" in text else sqlite_address(Path(text)),
+        # Not looked for next to the database: an analyst needs no open hands, and would see them.
         None if house_key is None else Path(house_key),
     )
 

@@ -153,6 +153,8 @@ class Connection:
         """
         if self.handlers.keys() - {table} or not self._address.route_to(table):
             return
+        # Not earlier: nothing knows the table of `table.open`, a redirect by the server would need
+        # the balancer's hash, and `connect` could not report a server that is down.
         idle = not any(request.sent for request in self._requests.values())
         if self._by_table and self._socket is not None and idle:
             self._moving = asyncio.create_task(self._socket.close())

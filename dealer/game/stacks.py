@@ -34,6 +34,7 @@ def pile(name: str) -> str:
 
 def pass_pile(seat: int) -> str:
     """The pile of cards that wait to be passed to a seat."""
+    # With a colon, so that piles that games already have, such as `pass-2`, stay ordinary ones.
     return f"pile:pass:{seat}"
 
 

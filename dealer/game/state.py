@@ -168,6 +168,7 @@ class Table:
         After a move it is later than that move, so that the log distinguishes the two.
         """
         at = max(now, self.at)
+        # Only after a move that may be taken back: a stream of draws keeps the clock's time.
         last = None if self.round is None else self.round.moves.last
         return at + 1 if last is not None and last.at == at else at
 

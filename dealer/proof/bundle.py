@@ -73,6 +73,8 @@ def restore(data: bytes) -> Restored:
     and other than one newline at the end. All else is left to the verifier, above all a CR or a
     mark elsewhere: canonical lines have none, so someone put it there.
     """
+    # What is verified is bytes: two files that people may read in different ways must not have one
+    # verdict. So other line ends and rewritten JSON stay faults, though they could be undone.
     notes = []
     if data.startswith(GZIP) and (whole := _decompress(data)) is not None:
         data = whole

@@ -64,6 +64,7 @@ export function goTo(path) {
     location.assign(path);
     return;
   }
+  // Tokens are never in a URL, and the next site in a frame can read `window.name`.
   const lists = Object.entries(inMemory).map(([name, values]) => [name, [...values]]);
   history.replaceState(Object.fromEntries(lists), "", path);
   location.reload();

@@ -51,6 +51,7 @@ def _check_piles(command: Deal, table: Table, round_: Round) -> None:
     if not command.piles:
         return
     names = [pile.stack for pile in command.piles]
+    # A deal must not get round the rules for piles.
     require_permission(table, command.actor, "pile")
     if any(pile.face == "up" for pile in command.piles):
         require_permission(table, command.actor, "turn")

@@ -29,6 +29,8 @@ def vacate_seat(command: VacateSeat, table: Table) -> list[Event]:
     if actor.service or is_host(table, actor):
         seat, by = _taken(table, command.seat), "service" if actor.service else "host"
     elif absence is not None and actor.seat in table.seats and holder and absence.is_long(holder):
+        # Verifiers know only `host` and `service`, and the host did not do it. The reason is the
+        # server's, so that the player who frees the seat writes no text in its name.
         seat, by = holder.seat, "service"
         reason = f"away for {minutes(absence.seconds[holder])}"
     else:

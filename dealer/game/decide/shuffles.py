@@ -141,6 +141,8 @@ def close_without_absent(command: CloseEntropy, table: Table) -> list[Event]:
         return []
     if (round_.number, shuffle.k) != (command.round, command.k):
         return []
+    # No verifier checks when the wait ended: its length is the house's word in any case. The wait
+    # for reveals is never shortened, because a void shuffle can be a choice.
     absent = {seat for seat, since in command.absent if table.still_seated(SeatHolder(seat, since))}
     return _closed(table, round_, shuffle.k, set(shuffle.digests), round_.withheld | absent)
 

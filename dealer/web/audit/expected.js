@@ -5,6 +5,7 @@
 
 import { swapCounts } from "./moments.js";
 
+// The counts of one shuffle depend on each other, so no simple formula gives their range.
 export const SIMULATED = 1000; // shuffles
 const OUTSIDE = SIMULATED / 100; // of them, on each side of the range
 const cache = new Map();

@@ -12,6 +12,7 @@ export async function keepOffline() {
     const worker = serverUrl("audit-worker.js");
     const policy = trustedTypes?.createPolicy("audit-worker", { createScriptURL: () => worker });
     const address = policy?.createScriptURL("") ?? worker;
+    // Not the whole server: no request of a table passes through the worker.
     await navigator.serviceWorker.register(address, { scope: serverUrl("audit") });
   } catch {
     // Plain http, a sandboxed frame, storage that is denied: the page needs the network then.

@@ -12,6 +12,8 @@ import { Ghost } from "./ghost.js";
 
 const DRAG_DISTANCE_PX = 7; // from here on a press is a drag
 const TOUCH_DISTANCE_PX = 10; // fingers are less steady
+// A hold lifts the card, and only its release opens the menu, which would otherwise open under a
+// finger that rests while its player thinks.
 const HOLD_MS = 400;
 
 /**
@@ -120,6 +122,7 @@ export class Dragging {
   #hover(x, y) {
     const { dragged } = this.#press;
     /** @type {HTMLElement | null} */
+    // Only stacks and players: a drop on the free felt by accident would show the card to all.
     const place = document.elementFromPoint(x, y)?.closest("[data-drop]") ?? null;
     const to = place !== null && this.#accepts(place) ? place.dataset.drop : null;
     this.#target.over(dragged, to, x);
