@@ -164,9 +164,19 @@ class RemoteTable(Moves):
         """
         return self._session.events.branch()
 
-    async def until(self, predicate: Predicate) -> RemoteTable:
-        """Wait until `predicate(table)` is true; it is evaluated after every event."""
-        await self._session.until(lambda: predicate(self))
+    async def until(
+        self,
+        predicate: Predicate,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109, so that the error says what was waited for
+    ) -> RemoteTable:
+        """Wait until `predicate(table)` is true; it is evaluated now and after every frame.
+
+        It tests the table as it is: a state that has passed is not noticed, so wait for what stays
+        true (`table.version >= 57`), or read `events()`. Raises TimeoutError after `timeout`
+        seconds, and what ends the table's session.
+        """
+        await self._session.until(lambda: predicate(self), timeout)
         return self
 
     async def sealed(self) -> None:

@@ -78,14 +78,21 @@ class TableSession:
         """Whether the table is closed: no more events will come."""
         return self.verifier.state.closed
 
-    async def until(self, predicate: Predicate) -> None:
-        """Wait until `predicate` is true; it is evaluated after every event."""
+    async def until(self, predicate: Predicate, seconds: float | None = None) -> None:
+        """Wait until `predicate` is true; it is evaluated after every frame."""
         if self.error is not None:
             raise self.error
         if not predicate():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((predicate, future))
-            await future
+            try:
+                async with asyncio.timeout(seconds):
+                    await future
+            except TimeoutError as error:
+                raise TimeoutError(
+                    f"The condition was not true within {seconds} s. It tests the table as it is:"
+                    " a state that has passed is not noticed."
+                ) from error
 
     def ask(
         self, method: str, params: Members, *, changes: bool, answered: Answered | None = None

@@ -267,8 +267,15 @@ export interface RemoteTable {
     kind: Kind,
     callback: (notice: TableNotices[Kind]) => void,
   ): () => void;
-  /** Wait until `predicate(table)` is true; it is evaluated after every change. */
-  until(predicate: (table: RemoteTable) => unknown): Promise<RemoteTable>;
+  /**
+   * Wait until `predicate(table)` is true; it is evaluated now and after every change. It tests the
+   * table as it is: a state that has passed is not noticed, so wait for what stays true, or read
+   * `events()`. After `timeout` milliseconds it rejects with a DOMException named TimeoutError.
+   */
+  until(
+    predicate: (table: RemoteTable) => unknown,
+    options?: { timeout?: number },
+  ): Promise<RemoteTable>;
   /** Wait until no shuffle is running. */
   sealed(): Promise<void>;
 

@@ -36,6 +36,17 @@ async def test_a_host_who_lost_the_seat_while_away_stays_host(connect, proxy, re
         assert await ada.round_open() == 1
 
 
+async def test_waiting_ends_after_its_timeout(connect):
+    async with connect(name="Ada") as house:
+        ada = await house.join(await house.open())
+        before = ada.version
+        with pytest.raises(TimeoutError, match=r"^The condition was not true within 0.01 s\. "):
+            await ada.until(lambda table: table.version < before, timeout=0.01)
+        waiting = asyncio.create_task(ada.until(lambda table: table.round == 1, timeout=20))
+        await ada.round_open()
+        assert await waiting is ada
+
+
 async def test_joining_while_the_table_is_left(connect, monkeypatch):
     async with connect(name="Bob") as his, connect(name="Ada") as hers:
         bob = await his.open()

@@ -87,10 +87,24 @@ export class Waiters {
 
   /**
    * @param {() => unknown} condition
+   * @param {number} [timeout] milliseconds after which the promise is rejected
    * @returns {Promise<void>}
    */
-  add(condition) {
-    return new Promise((resolve, reject) => this.#waiters.push({ condition, resolve, reject }));
+  add(condition, timeout) {
+    let timer;
+    /** @type {Promise<void>} */
+    const promise = new Promise((resolve, reject) => {
+      const waiter = { condition, resolve, reject };
+      this.#waiters.push(waiter);
+      if (timeout === undefined) return;
+      timer = setTimeout(() => {
+        this.#waiters = this.#waiters.filter((one) => one !== waiter);
+        const message = `The condition was not true within ${timeout} ms. It tests the table as it is:`
+          + " a state that has passed is not noticed.";
+        reject(new DOMException(message, "TimeoutError"));
+      }, timeout);
+    });
+    return promise.finally(() => clearTimeout(timer));
   }
 
   /** Evaluate the conditions again. */

@@ -165,8 +165,8 @@ export class RemoteTable {
   }
 
   /** @type {Declared["until"]} */
-  async until(predicate) {
-    await this.#session.until(() => predicate(this));
+  async until(predicate, { timeout } = {}) {
+    await this.#session.until(() => predicate(this), timeout);
     return this;
   }
 

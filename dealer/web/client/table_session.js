@@ -99,12 +99,13 @@ export class TableSession {
 
   /**
    * @param {() => unknown} condition evaluated after every change
+   * @param {number} [timeout] in milliseconds
    * @returns {Promise<void>}
    */
-  until(condition) {
+  until(condition, timeout) {
     if (this.error) return Promise.reject(this.error);
     if (condition()) return Promise.resolve();
-    return this.#waiters.add(condition);
+    return this.#waiters.add(condition, timeout);
   }
 
   /** An iterator over the events from now on. */

@@ -52,6 +52,23 @@ async def test_the_checks_of_a_round_and_its_bundle(clients, real_server):
     assert report.ok
 
 
+async def test_waiting_ends_after_its_timeout(clients, real_server):
+    await clients.sit("ada", url=real_server.url)
+    result = await clients.run(
+        """
+        const { ada } = its;
+        const before = ada.version;
+        const said = await ada.until(({ version }) => version < before, { timeout: 10 })
+          .catch(({ name, message }) => `${name}: ${message}`);
+        const waiting = ada.until(({ round }) => round === 1, { timeout: 20_000 });
+        await ada.roundOpen();
+        return { said, round: (await waiting).round };
+        """
+    )
+    assert result["said"].startswith("TimeoutError: The condition was not true within 10 ms. ")
+    assert result["round"] == 1
+
+
 async def test_a_doubt_is_reported_once_and_shown_as_a_failed_check(clients, proxy):
     def alter(frame):
         if frame["method"] == "round.open":
