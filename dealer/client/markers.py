@@ -1,7 +1,7 @@
 """Markers: the newest notes of the kinds that have a meaning in every game.
 
 A turn marker, a dealer button, scores and counters are notes, which anybody whom the rules let
-annotate may add; they move no card and the server does not check them. CLIENT.md has their texts.
+annotate may add; they move no card and the server does not check them. PROTOCOL.md has their texts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Said(NamedTuple):
 
 @dataclass(slots=True)
 class Markers:
-    """The newest notes of each kind; notes with other texts than CLIENT.md gives are ignored."""
+    """The newest notes of each kind; notes with other texts than PROTOCOL.md gives are ignored."""
 
     turn: int | None = None
     dealer_button: int | None = None

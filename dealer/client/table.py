@@ -170,10 +170,10 @@ class RemoteTable(Moves):
         *,
         timeout: float | None = None,  # noqa: ASYNC109, so that the error says what was waited for
     ) -> RemoteTable:
-        """Wait until `predicate(table)` is true; it is evaluated now and after every frame.
+        """Wait until `predicate(table)` is true; it is evaluated now and after every event.
 
-        It tests the table as it is: a state that has passed is not noticed, so wait for what stays
-        true (`table.version >= 57`), or read `events()`. Raises TimeoutError after `timeout`
+        A state that has passed before the call is not noticed, so wait for what stays true
+        (`table.version >= 57`), or read `events()`. Raises TimeoutError after `timeout`
         seconds, and what ends the table's session.
         """
         await self._session.until(lambda: predicate(self), timeout)

@@ -79,7 +79,7 @@ class TableSession:
         return self.verifier.state.closed
 
     async def until(self, predicate: Predicate, seconds: float | None = None) -> None:
-        """Wait until `predicate` is true; it is evaluated after every frame."""
+        """Wait until `predicate` is true; it is evaluated after every event."""
         if self.error is not None:
             raise self.error
         if not predicate():
@@ -90,8 +90,8 @@ class TableSession:
                     await future
             except TimeoutError as error:
                 raise TimeoutError(
-                    f"The condition was not true within {seconds} s. It tests the table as it is:"
-                    " a state that has passed is not noticed."
+                    f"The condition was not true within {seconds} s. A state that has passed before"
+                    " the call is not noticed."
                 ) from error
 
     def ask(

@@ -29,6 +29,7 @@ PLACES: dict[str, str | dict[str, str]] = {
     "dealer/docs/tutorials/bot.md": "tutorials/bot",
     "dealer/docs/tutorials/audit.md": "tutorials/audit",
     "dealer/web/CLIENT.md": "how-to/clients",
+    "dealer/web/PROTOCOL.md": "reference/protocol",
     ".client/README.md": "how-to/python-client",
     "dealer/gateway/SERVICES.md": "how-to/services",
     "dealer/feed/README.md": "how-to/feed",

@@ -268,9 +268,9 @@ export interface RemoteTable {
     callback: (notice: TableNotices[Kind]) => void,
   ): () => void;
   /**
-   * Wait until `predicate(table)` is true; it is evaluated now and after every change. It tests the
-   * table as it is: a state that has passed is not noticed, so wait for what stays true, or read
-   * `events()`. After `timeout` milliseconds it rejects with a DOMException named TimeoutError.
+   * Wait until `predicate(table)` is true; it is evaluated now and after every change. A state
+   * that has passed before the call is not noticed, so wait for what stays true, or read `events()`.
+   * After `timeout` milliseconds it rejects with a DOMException named TimeoutError.
    */
   until(
     predicate: (table: RemoteTable) => unknown,

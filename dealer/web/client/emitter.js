@@ -99,8 +99,8 @@ export class Waiters {
       if (timeout === undefined) return;
       timer = setTimeout(() => {
         this.#waiters = this.#waiters.filter((one) => one !== waiter);
-        const message = `The condition was not true within ${timeout} ms. It tests the table as it is:`
-          + " a state that has passed is not noticed.";
+        const message = `The condition was not true within ${timeout} ms. A state that has passed`
+          + " before the call is not noticed.";
         reject(new DOMException(message, "TimeoutError"));
       }, timeout);
     });

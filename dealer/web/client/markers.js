@@ -1,4 +1,4 @@
-/** Markers: the newest notes of the kinds that have a meaning in every game; see CLIENT.md. */
+/** Markers: the newest notes of the kinds that have a meaning in every game; see PROTOCOL.md. */
 
 import { HistoryFold } from "./fold.js";
 

@@ -1,4 +1,4 @@
-"""Every example of the client guide works against a real server."""
+"""Every example of CLIENT.md and PROTOCOL.md works against a real server."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ pytestmark = pytest.mark.slow
 
 WEB = Path(__file__).parents[3] / "dealer" / "web"
 DOCUMENT = (WEB / "CLIENT.md").read_text()
+PROTOCOL = (WEB / "PROTOCOL.md").read_text()
 HOUSE = "ws://localhost:8080/ws"
 
 
-def examples(language: str = "") -> list[str]:
-    """The guide's code blocks in a language; without one, the frames."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
+def examples(language: str = "", document: str = DOCUMENT) -> list[str]:
+    """A document's code blocks in a language; without one, the frames."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
     found = [text for name, text in fenced if name == language]
     assert found
     return found
@@ -85,8 +86,7 @@ async def test_the_javascript_examples(real_server, folder):
 
 
 async def test_the_terminal_examples(real_server, folder):
-    download, typing, one_line = examples("sh")
-    assert download.startswith("curl ")
+    typing, one_line = examples("sh", PROTOCOL)
     command = typing.replace(HOUSE, real_server.url).split()
     assert command[0] == "python"
     ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
@@ -98,7 +98,7 @@ async def test_the_terminal_examples(real_server, folder):
 
 async def test_the_frames_of_the_protocol_examples(real_server):
     """The server accepts the frames, and its answers have the members that the guide shows."""
-    lines = "".join(examples()).splitlines()
+    lines = "".join(examples(document=PROTOCOL)).splitlines()
     requests = [json.loads(line[2:]) for line in lines if line.startswith("> ")]
     expected = [line for line in lines if '"result"' in line]
     known: dict[str, str] = {}
@@ -158,22 +158,22 @@ def filled(frame: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
     return frame | {"params": params}
 
 
-def table(section: str) -> list[list[str]]:
+def table(section: str, document: str = DOCUMENT) -> list[list[str]]:
     """The cells of the rows of the one table in a section, without backticks."""
-    text = DOCUMENT.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    text = document.split(f"\n## {section}\n")[1].split("\n## ")[0]
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in rows[1:]]
 
 
 def test_the_close_codes_are_those_of_the_server():
-    rows = {int(code): then for code, _, then in table("Close codes")}
+    rows = {int(code): then for code, _, then in table("Close codes", PROTOCOL)}
     assert set(rows) == {int(code) for code in CloseCode}
     for code in CloseCode:
         final = "final" in code.meaning
         assert (rows[code] == "final") is final, code
         assert (int(code) in FINAL) is final, code
     reserved = set(FINAL) - set(rows)
-    (code,) = re.findall(r"(\d+)\s+is reserved", DOCUMENT)
+    (code,) = re.findall(r"(\d+)\s+is\s+reserved", PROTOCOL)
     assert {int(code)} == reserved
 
 
@@ -192,7 +192,7 @@ def test_every_close_code_is_used():
 
 
 def test_the_notifications_are_those_of_the_server():
-    assert {row[0] for row in table("Notifications")} == set(NOTIFICATIONS)
+    assert {row[0] for row in table("Notifications", PROTOCOL)} == set(NOTIFICATIONS)
 
 
 def test_the_limits_are_the_defaults():
@@ -203,7 +203,7 @@ def test_the_limits_are_the_defaults():
             assert int(code) in set(CloseCode)
         for reason in re.findall(r"`(\w+)", beyond):
             assert reason in REFUSALS
-    assert f"more than {defaults.resume:,} events are missing" in DOCUMENT
+    assert f"more than {defaults.resume:,} events are missing" in PROTOCOL
     assert (defaults.opening, defaults.tables) == (5.0, 16)  # also named in sentences
 
 
@@ -230,9 +230,8 @@ def test_the_decks_are_those_of_the_server():
 
 
 def test_every_method_that_is_named_exists():
-    protocol = DOCUMENT.split("\n## Any other language\n")[1]  # before it are names of the clients
     kinds = "|".join(sorted({name.partition(".")[0] for name in METHODS}))
-    named = set(re.findall(rf"[`\"]((?:{kinds})\.[a-z_]+)[`\"]", protocol))
+    named = set(re.findall(rf"[`\"]((?:{kinds})\.[a-z_]+)[`\"]", PROTOCOL))
     assert len(named) > 10
     assert named <= set(METHODS) | set(NOTIFICATIONS)
 
