@@ -197,7 +197,7 @@ def test_the_notifications_are_those_of_the_server():
 
 def test_the_limits_are_the_defaults():
     defaults = Limits()
-    for name, default, beyond in table("Limits"):
+    for name, default, beyond in table("Limits", PROTOCOL):
         assert float(default) == getattr(defaults, name), name
         for code in re.findall(r"closed with (\d+)", beyond):
             assert int(code) in set(CloseCode)
