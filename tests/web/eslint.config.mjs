@@ -7,6 +7,7 @@ const js = require("@eslint/js");
 const globals = require("globals");
 
 export default [
+  { ignores: ["dealer/web/lean-qr/**"] },
   js.configs.recommended,
   {
     languageOptions: { ecmaVersion: 2024, globals: { ...globals.browser, process: "readonly" } },

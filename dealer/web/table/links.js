@@ -4,7 +4,6 @@ import { element, setText, svgElement } from "../dom.js";
 import { tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
-import { qrModules } from "./qr.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const QUIET_ZONE = 4; // modules
@@ -57,17 +56,31 @@ async function showLink(page, { title, label, intro }, members) {
     element("div", { class: "line" }, field,
       element("button", { class: "primary", type: "button", onclick: copy }, texts.copy)),
     status,
-    picture(qrModules(link), texts.links.qrCode),
+    picture(link, texts.links.qrCode),
     local ? element("p", { class: "muted" }, texts.inviteLocalOnly) : "",
   ]);
 }
 
-/** The dark modules of a QR code, with its quiet zone. */
-function picture(modules, label) {
-  const size = modules.length + 2 * QUIET_ZONE;
-  const squares = modules.flatMap((row, y) => row.flatMap((dark, x) =>
-    (dark ? [`M${x + QUIET_ZONE} ${y + QUIET_ZONE}h1v1h-1z`] : [])));
-  return svgElement("svg", {
-    viewBox: `0 0 ${size} ${size}`, class: "qr", role: "img", "aria-label": label,
-  }, svgElement("path", { d: squares.join("") }));
+/**
+ * The QR code of a link, with its quiet zone. The page makes it, because an own link holds the token
+ * of a seat. Its library is loaded with the first one: where that fails, the link is there as text.
+ */
+function picture(link, label) {
+  const place = element("div", { class: "qr" });
+  const draw = ({ correction, generate }) => {
+    const code = generate(link, { minCorrectionLevel: correction.M });
+    const size = code.size + 2 * QUIET_ZONE;
+    const squares = [];
+    for (let y = 0; y < code.size; y++) {
+      for (let x = 0; x < code.size; x++) {
+        if (code.get(x, y)) squares.push(`M${x + QUIET_ZONE} ${y + QUIET_ZONE}h1v1h-1z`);
+      }
+    }
+    place.append(svgElement("svg", {
+      viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": label,
+    }, svgElement("path", { d: squares.join("") })));
+  };
+  const library = new URL("../lean-qr/lean-qr.js", import.meta.url).href;
+  import(library).then(draw).catch(() => place.remove());
+  return place;
 }
