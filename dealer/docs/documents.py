@@ -63,7 +63,7 @@ PLACES: dict[str, str | dict[str, str]] = {
     "tests/harness/README.md": "how-to/write-tests",
     "dealer/GLOSSARY.md": "reference/glossary",
     "dealer/CHANGELOG.md": "reference/changelog",
-    "dealer/web/courts/LICENCE.md": "reference/pictures",
+    "dealer/web/cards/LICENCE.md": "reference/pictures",
     "dealer/docs/explanation/fairness.md": "explanation/fairness",
     "dealer/docs/explanation/formulas.md": "explanation/formulas",
     "dealer/THREATS.md": "explanation/threats",

@@ -1,6 +1,6 @@
 """Draws the PNG pictures of the cards from the vector ones with a browser.
 
-After a change of `dealer/gateway/decks/pictures.py`, run `python -m tests.browser.deck_pictures`.
+After a change of an SVG file in `dealer/web/cards`, run `python -m tests.browser.deck_pictures`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from dealer.gateway.decks import pictures
-from dealer.gateway.decks.codes import ACE_OF_DIAMONDS
 from tests.browser.conftest import FLAGS
 
-FOLDER = Path(pictures.__file__).with_name("pictures")
+FOLDER = Path(__file__).parents[2] / "dealer" / "web" / "cards"
+SIZE = (226, 314)
+"""Pixels of a picture, as of the original's."""
+
 COLOURS = 48
 """Colours of a picture; with more the files are larger, and look the same."""
 
@@ -34,17 +35,15 @@ PIXELS = """async ([drawing, width, height]) => {
 
 
 def main() -> None:
-    FOLDER.mkdir(exist_ok=True)
-    size = pictures.WIDTH, pictures.HEIGHT
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=list(FLAGS)
         )
         page = browser.new_page()
-        for name in sorted(pictures.NAMES - {ACE_OF_DIAMONDS}):
-            given = [pictures.vector(name).decode(), *size]
+        for vector in sorted(FOLDER.glob("*.svg")):
+            given = [vector.read_text("utf-8"), *SIZE]
             pixels = np.frombuffer(b64decode(page.evaluate(PIXELS, given)), np.uint8)
-            (FOLDER / f"{name}.png").write_bytes(png(pixels.reshape(-1, 4), *size))
+            vector.with_suffix(".png").write_bytes(png(pixels.reshape(-1, 4), *SIZE))
         browser.close()
 
 

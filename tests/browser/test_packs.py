@@ -212,7 +212,7 @@ async def test_court_cards_have_pictures_and_keep_their_index(server, open_page)
     court = page.locator('.fan .card[data-card="Kh"]')
     await page.wait_for_function(
         """(card) => getComputedStyle(card.querySelector(".middle"), "::after")
-          .backgroundImage.includes("courts/Kh.svg")""",
+          .backgroundImage.includes("cards/Kh.svg")""",
         arg=await court.element_handle(),
     )
     await expect(court.locator(".corner .rank").first).to_have_text("K")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import count
@@ -157,3 +158,17 @@ async def test_a_deck_is_used_through_several_nodes(open_node: OpenGateway) -> N
         for decks in (here, there):
             listed: Any = (await decks.ask("pile/mine/list/"))["piles"]
             assert listed.keys() == {"empty", "mine"}
+
+
+async def test_two_nodes_draw_at_the_same_time(open_node: OpenGateway) -> None:
+    """The node that comes later answers with the cards that it drew, and with none of the other."""
+    async with Decks(await open_node()) as here, Decks(await open_node()) as there:
+        await here.open("new/shuffle/")
+        there.deck = here.deck
+        drawn: list[str] = []
+        for _ in range(13):
+            for cards in await asyncio.gather(
+                here.codes("draw/", count=2), there.codes("draw/", count=2)
+            ):
+                drawn += cards
+        assert sorted(drawn) == sorted(ORDER)

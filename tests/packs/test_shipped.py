@@ -102,10 +102,10 @@ def test_the_files_are_small_and_name_their_licence() -> None:
     for path in (WEB / "packs").iterdir():
         assert path.stat().st_size < 24_576
         assert json.loads(path.read_text())["licence"]
-    courts = [path for path in (WEB / "courts").iterdir() if path.suffix == ".svg"]
+    courts = list((WEB / "cards").glob("[JQK]?.svg"))
     assert {path.stem for path in courts} == {rank + suit for rank in "JQK" for suit in "shdc"}
     assert all(path.stat().st_size < 20_000 for path in courts)
-    assert "CC0" in (WEB / "courts" / "LICENCE.md").read_text()
+    assert "CC0" in (WEB / "cards" / "LICENCE.md").read_text()
 
 
 def test_an_operators_folders_are_added(tmp_path: Path) -> None:

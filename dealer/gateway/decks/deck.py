@@ -1,132 +1,315 @@
-"""The cards of a deck, and the commands of the game that its operations are.
+"""Decks: each is a table of the log, opened and found by the deck's id, and changed by commands.
 
-The table of a deck has one seat, which is the API's. Cards that a shuffle has reached are drawn
-into its hand, where they stay hidden until the round closes. The order of an unshuffled deck is
-public: its cards are moved face up to the pile `OPEN`. Both are "drawn" to the original. Each other
-pile is a pile of the original.
+The table has one seat, which is the API's. Cards that a shuffle has reached are drawn into its
+hand, where they stay hidden until the round closes. The order of an unshuffled deck is public: its
+cards are moved face up to the pile `OPEN`. Both are "drawn" to the original. Each other pile is a
+pile of the original. The deck's top card is its last one, and so is a pile's.
 
-The deck's top card is its last one; a pile's top is its last card, too, as in the original.
+A client pays for a deck what it would pay for the same commands at a table: messages, bytes that
+are written, processor time, and of the tables that an address may open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Literal
+from weakref import WeakKeyDictionary
 
-from dealer.errors import BadRequest
-from dealer.game.commands import Actor, Command, Draw, Move, Show, StartShuffle
+from dealer.errors import BadRequest, NotEntitled, Refused, Unavailable, UnknownTable
+from dealer.game import commands
+from dealer.game.rules import WAIT_MS_DEFAULT
+from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, hand, pile
-from dealer.game.state import Round
-from dealer.gateway.decks.codes import shown
+from dealer.game.state import Round, Table
+from dealer.gateway.decks.cards import shown
+from dealer.gateway.http.client_connection import ClientConnection
+from dealer.gateway.rate_limit import costs
+from dealer.gateway.rpc.context import GatewayContext
+from dealer.service import CommandResult, LiveTable, Service
+from dealer.service.decks import RULE, deck_key, new_deck_id
+from dealer.service.execution import resolve
+
+ATTEMPTS = 3
+"""How often the cards of a command are chosen, where another client was quicker."""
+
+RULES = {"preset": "free", "seats": 1, "join": "invite", "listed": False, "entropy": "house"}
+"""The rules of a deck's table: no player can join; a client that has its address may verify it."""
 
 SEAT = 1
-API = Actor(host=True, seat=SEAT)
+API = commands.Actor(host=True, seat=SEAT)
 HAND = hand(SEAT)
 OPEN = pile("(drawn)")
 """Cards drawn face up; no pile of the original can have this name."""
 
 _PILE = "pile:"
 
+EMPTY_PILE = "deck.pile"
+"""The kind of a note that names a pile of the original in which no card was yet."""
+
+UNSHUFFLED = commands.AddNote(
+    API,
+    "deck.unshuffled",
+    "This deck was not shuffled: its cards are in the order in which the round was opened. The "
+    "shuffle before this note has no swap; it only seals the cards.",
+)
+Choice = tuple[list[str], list[commands.Command]]
+"""The codes of cards for the answer, and the commands to execute."""
+
 
 class NotFound(BadRequest):
     """Answered with 404, as in the original."""
 
 
-class Deck:
-    """The cards of a deck's open round."""
+@dataclass(slots=True)
+class Notes:
+    """What the log says of a deck's newest round besides its cards, up to a version.
 
-    def __init__(self, round_: Round) -> None:
-        self.round = round_
+    The state of a table has no notes: they are read from its events.
+    """
+
+    version: int = 0
+    shuffled: bool = False
+    piles: list[str] = field(default_factory=list)
+
+    async def read(self, service: Service, live_table: LiveTable) -> Notes:
+        """Take what was committed since."""
+        before = (live_table.table.round_versions or [1])[-1] - 1
+        if not before <= self.version <= live_table.committed:
+            self.version = min(before, live_table.committed)
+        while self.version < live_table.committed:
+            for entry in await service.entries(live_table, self.version):
+                if entry.version == self.version + 1:  # else another request has taken it
+                    self.version = entry.version
+                    if entry.type in ("NoteAdded", "ShuffleStarted", "RoundOpened"):
+                        self._take(entry.type, json.loads(entry.leaf)["public"])
+        return self
+
+    def _take(self, kind: str, public: dict[str, object]) -> None:
+        match kind, public:
+            case "RoundOpened", _:
+                self.shuffled, self.piles = False, []
+            case "ShuffleStarted", {"stack": stack, "steps": steps, "n": int(n)}:
+                # A random draw is a shuffle of a few steps.
+                self.shuffled |= stack == DECK and steps == full(n)
+            case "NoteAdded", {"kind": UNSHUFFLED.kind}:
+                self.shuffled = False
+            case "NoteAdded", {"kind": noted, "text": str(name)} if noted == EMPTY_PILE:
+                self.piles.append(name)
+
+
+class Decks:
+    """The decks of one server; `notes` are of those in memory."""
+
+    def __init__(self, context: GatewayContext) -> None:
+        self.context = context
+        self.notes: WeakKeyDictionary[LiveTable, Notes] = WeakKeyDictionary()
+
+    async def find(self, client: ClientConnection, id: str) -> Deck:
+        """The deck with this id; raises UnknownTable, or what `Service.load` raises."""
+        live_table = await self.context.service.table_opened_by(deck_key(id))
+        if live_table.table.rules.given.get(RULE, 0) < 1:
+            raise UnknownTable("There is no deck with this id.")
+        return Deck(self, client, id, live_table)
+
+    async def open(
+        self, client: ClientConnection, codes: tuple[str, ...], decks: int, *, shuffle: bool
+    ) -> Deck:
+        """Open a table with a round of these cards of so many decks, bottom first."""
+        key, context, id = client.service_key, self.context, new_deck_id()
+        if not context.players_open and (key is None or not key.may("open")):
+            raise NotEntitled(
+                "On this server only services open decks: send a service key as "
+                "`Authorization: Bearer KEY`."
+            )
+        rules = RULES | {"name": "deck", RULE: decks}
+        written = costs.text_bytes_written(json.dumps(rules).encode())
+        with client.budget.paying(written, context.clock(), decks=decks if key is None else 0):
+            opened = await context.service.open_table(rules, key=deck_key(id), address="")
+        deck = Deck(self, client, id, opened[0])
+        with deck.live_table.held():
+            seat = commands.TakeSeat("REST interface", bot=True)
+            await deck.execute([seat, *_beginning(codes, shuffle=shuffle)])
+        return deck
+
+
+class Deck:
+    """A deck as one request uses it: its table, and the client who pays for what it changes."""
+
+    def __init__(self, decks: Decks, client: ClientConnection, id: str, table: LiveTable) -> None:
+        self.id = id
+        self.live_table = table
+        self._context = decks.context
+        self._budget = client.budget
+        self._notes = decks.notes.setdefault(table, Notes())
+
+    @property
+    def table(self) -> Table:
+        """The state of its table; another object after a reload."""
+        return self.live_table.table
+
+    @property
+    def round(self) -> Round:
+        """The open round; Unavailable between two rounds."""
+        if self.table.round is None:
+            raise Unavailable("This deck has no open round: shuffle it.")
+        return self.table.round
+
+    @property
+    def decks(self) -> int:
+        """How many decks it consists of."""
+        return int(self.table.rules.given[RULE])
 
     @property
     def remaining(self) -> int:
         """The number of cards that are not drawn."""
         return len(self.round.cards(DECK))
 
-    def piles(self) -> list[str]:
-        """The names of the piles that a card has been in."""
-        stacks = [stack for stack in self.round.stacks if stack.startswith(_PILE) and stack != OPEN]
-        return [stack.removeprefix(_PILE) for stack in stacks]
+    async def notes(self) -> Notes:
+        """What the log says besides its cards."""
+        return await self._notes.read(self._context.service, self.live_table)
 
     def codes(self, slots: Iterable[int]) -> list[str]:
         """The original's codes of cards."""
         return [shown(self.round.face(slot) or "") for slot in slots]
 
-    def next_of_deck(self, count: int, where: str) -> list[int]:
-        """At most `count` cards from an end of the deck, in the order in which they leave it."""
-        cards = self.round.cards(DECK)
-        return cards[:count] if where == "bottom" else cards[: -count - 1 : -1]
+    def cards(self, *stacks: str) -> list[int]:
+        """The slots of stacks, each bottom first."""
+        return [slot for stack in stacks for slot in self.round.cards(stack)]
 
-    def drawn(self) -> list[tuple[str, int]]:
-        """(stack, slot) of each drawn card, in the order of a new deck."""
-        order = {code: place for place, code in enumerate(reversed(self.round.opened))}
-        found = [(stack, slot) for stack in (HAND, OPEN) for slot in self.round.cards(stack)]
-        return sorted(found, key=lambda found_card: order[self.round.face(found_card[1]) or ""])
+    def piles(self) -> list[str]:
+        """The names of the piles that a card has been in."""
+        stacks = [stack for stack in self.round.stacks if stack.startswith(_PILE) and stack != OPEN]
+        return [stack.removeprefix(_PILE) for stack in stacks]
 
-    def piled(self) -> list[tuple[str, int]]:
-        """(stack, slot) of each card in a pile."""
-        stacks = map(pile, self.piles())
-        return [(stack, slot) for stack in stacks for slot in self.round.cards(stack)]
+    def drawn(self) -> list[int]:
+        """The drawn cards, in the order of a new deck."""
+        order = {code: -place for place, code in enumerate(self.round.opened)}
+        return sorted(self.cards(HAND, OPEN), key=lambda slot: order[self.round.face(slot) or ""])
 
-    def find(
-        self, codes: Iterable[str], among: Iterable[tuple[str, int]], refusal: str
-    ) -> list[tuple[str, int]]:
-        """(stack, slot) of a card with each of the codes.
+    def find(self, codes: Iterable[str], among: Sequence[int], refusal: str) -> list[int]:
+        """A card with each of the codes.
 
         Raises NotFound where there is none: with this refusal, in which `{codes}` stands for those.
         """
-        left: dict[str, list[tuple[str, int]]] = {}
-        for stack, slot in among:
-            left.setdefault(shown(self.round.face(slot) or ""), []).append((stack, slot))
-        found, missing = [], []
-        for code in codes:
-            if left.get(code):
-                found.append(left[code].pop(0))
-            else:
-                missing.append(code)
-        if missing:
+        left: dict[str, list[int]] = {}
+        for slot, code in zip(among, self.codes(among), strict=True):
+            left.setdefault(code, []).append(slot)
+        found = [(code, left[code].pop(0) if left.get(code) else None) for code in codes]
+        if missing := [code for code, slot in found if slot is None]:
             raise NotFound(refusal.format(codes=",".join(missing)))
-        return found
+        return [slot for _, slot in found if slot is not None]
 
-    def looking_at(self, names: Iterable[str]) -> list[Command]:
-        """The commands by which the API sees the cards of piles that it does not know."""
-        sees = self.round.sees
-        return [
-            Show(API, pile(name), to=SEAT, whole=True)
-            for name in names
-            if not all(sees(SEAT, slot) for slot in self.round.cards(pile(name)))
+    def taking(self, source: str, slots: Sequence[int]) -> Choice:
+        """Draw these cards from a stack.
+
+        They are named: a count would draw others where another node was quicker.
+        """
+        reached = tuple(slot for slot in slots if self.round.drawable[slot])
+        others = tuple(slot for slot in slots if not self.round.drawable[slot])
+        chosen: list[commands.Command] = []
+        if reached:
+            chosen.append(commands.Draw(API, len(reached), source, cards=reached))
+        if others:
+            chosen.append(commands.Move(API, "pile", source, OPEN, cards=others, face="up"))
+        return self.codes(slots), chosen
+
+    def moving(self, slots: Iterable[int], to: str) -> Choice:
+        """Put cards on top of a pile, or below the deck.
+
+        Each goes on top of the one before it, and in the deck below the one before it.
+        """
+        source = {slot: stack for stack, held in self.round.stacks.items() for slot in held}
+        moved: list[commands.Command] = []
+        for stack, some in groupby(slots, key=lambda slot: source[slot]):
+            action = "return" if (stack, to) == (HAND, DECK) else "pile"
+            where: Literal["top", "bottom"] = "bottom" if to == DECK else "top"
+            moved.append(commands.Move(API, action, stack, to, cards=tuple(some), where=where))
+        return [], moved
+
+    def looking_at(self, *names: str) -> Choice:
+        """See the cards of these piles that a shuffle has hidden; the log says so."""
+        hidden = [
+            stack
+            for stack in map(pile, names)
+            if not all(self.round.sees(SEAT, slot) for slot in self.round.cards(stack))
         ]
+        return [], [commands.Show(API, stack, to=SEAT, whole=True) for stack in hidden]
 
-    def taking(self, source: str, slots: Sequence[int]) -> list[Command]:
-        """The commands that draw these cards from a stack."""
-        count = len(slots)
-        drawable = self.round.drawable
-        if slots == self.round.cards(source)[: -count - 1 : -1] and self.round.all_shuffled(slots):
-            return [Draw(API, count, source)] if slots else []
-        taken: list[Command] = []
-        for reached, some in groupby(slots, key=lambda slot: bool(drawable[slot])):
-            run = tuple(some)
-            if reached:
-                taken.append(Draw(API, len(run), source, cards=run))
+    async def change(self, choose: Callable[[], Choice]) -> list[str]:
+        """Execute what `choose` chooses from the cards; returns the codes.
+
+        It chooses again where another client changed the deck before the first command.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            version = self.table.version
+            codes, chosen = choose()
+            try:
+                await self.execute(chosen)
+            except Refused as refusal:
+                changed = self.table.version > version
+                if attempt == ATTEMPTS or len(chosen) > 1 or refusal.temporary or not changed:
+                    raise
             else:
-                taken.append(Move(API, "pile", source, OPEN, cards=run, face="up"))
-        return taken
+                return codes
+        raise AssertionError("unreachable")
+
+    async def draw_at_random(self, count: int, source: str) -> list[str]:
+        """Draw cards from anywhere in a stack; the original's codes, in their order."""
+        if not count:
+            return []
+        command, budget = commands.DrawAtRandom(API, count, source), self._budget
+        with budget.paying(costs.bytes_written(command, self.table), self._context.clock()):
+            budget.charge(costs.weight(command, self.table))
+            done = await self._context.service.draw_at_random(self.live_table, command)
+        budget.cpu.step(costs.event_seconds(done.events))
+        return [shown(getattr(event, "card", None) or "") for event in done.events]
+
+    async def begin_again(self, codes: tuple[str, ...]) -> None:
+        """Close the round, which reveals its secret, and open one with these cards."""
+        beginning = _beginning(codes, shuffle=True)
+        # Else the round would be closed, and no other be opened.
+        self._context.service.maintenance.require(self.live_table.table_id, beginning[0])
+        closing = [] if self.table.round is None else [commands.CloseRound(API)]
+        await self.execute([*closing, *beginning])
+
+    async def opened_with(self) -> tuple[str, ...]:
+        """The cards that the newest round was opened with, bottom first."""
+        if self.table.round is not None:
+            return self.table.round.opened
+        if not self.table.round_versions:  # the process ended before it opened the first one
+            raise Unavailable("This deck was not completed: open a new one.")
+        before = self.table.round_versions[-1] - 1
+        (entry,) = await self._context.service.entries(self.live_table, before, 1)
+        return tuple(json.loads(entry.leaf)["public"]["deck"])
+
+    async def execute(self, chosen: Sequence[commands.Command]) -> None:
+        """Execute commands one after the other, which share a commit; raises the first refusal."""
+        table, budget = self.table, self._budget
+        # A round that is opened is shuffled, too: its deck is not at the table yet.
+        decks = [command.deck for command in chosen if isinstance(command, commands.OpenRound)]
+        opened = sum(map(len, decks))
+        written = sum(costs.bytes_written(command, table) for command in chosen)
+        with (
+            budget.paying(written + costs.BYTES_PER_SWAP * opened, self._context.clock()),
+            self.live_table.held(),
+        ):
+            budget.charge(sum(costs.weight(command, table) for command in chosen) + opened / 52)
+            # All in this step of the loop, so that none of another client comes between them.
+            answers: list[asyncio.Future[CommandResult]] = []
+            for command in chosen:
+                answers.append(asyncio.get_running_loop().create_future())
+                self._context.service.submit(self.live_table, command, resolve(answers[-1]))
+            for done in await asyncio.gather(*answers):
+                budget.cpu.step(costs.event_seconds(done.events))
 
 
-def moving(cards: Iterable[tuple[str, int]], to: str) -> list[Command]:
-    """The commands that put cards, as (stack, slot), on top of a pile, or below the deck.
-
-    Each goes on top of the one before it, and in the deck below the one before it.
-    """
-    moved: list[Command] = []
-    for source, some in groupby(cards, key=lambda card: card[0]):
-        slots = tuple(slot for _, slot in some)
-        action = "return" if source == HAND and to == DECK else "pile"
-        below = to == DECK
-        moved.append(Move(API, action, source, to, cards=slots, where="bottom" if below else "top"))
-    return moved
-
-
-def shuffling(stack: str, *, steps: int | None = None) -> StartShuffle:
-    """The command that shuffles a stack; with 0 steps it only seals the cards in their order."""
-    return StartShuffle(API, stack, steps=steps)
+def _beginning(codes: tuple[str, ...], *, shuffle: bool) -> list[commands.Command]:
+    """The commands that open a round, and shuffle its deck or say that it is not shuffled."""
+    opening = commands.OpenRound(API, codes, "house", WAIT_MS_DEFAULT, WAIT_MS_DEFAULT)
+    if shuffle:
+        return [opening, commands.StartShuffle(API)]
+    return [opening, commands.StartShuffle(API, steps=0), UNSHUFFLED]

@@ -8,77 +8,38 @@ the deck's proof. Statuses: 200 and 404 as in the original, 400 for a parameter 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+import re
+from collections.abc import Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
 from math import ceil
 from time import perf_counter
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from websockets.http11 import Request, Response
 
-from dealer.errors import (
-    BadRequest,
-    DealerError,
-    NotEntitled,
-    RateLimited,
-    Refused,
-    TableArchived,
-    TableIsClosed,
-    UnknownTable,
-)
-from dealer.gateway.decks import operations, piles
-from dealer.gateway.decks.deck import NotFound
-from dealer.gateway.decks.deck_request import DeckRequest, Members
+from dealer import errors
+from dealer.gateway.decks.cards import picture
+from dealer.gateway.decks.deck import Deck, Decks, NotFound
+from dealer.gateway.decks.operations import OPERATIONS, Asked, Members, Operation, opened_with
 from dealer.gateway.decks.parameters import OriginalError, Parameters
-from dealer.gateway.decks.paths import Target, target_of
-from dealer.gateway.decks.pictures import FOLDER, picture
-from dealer.gateway.decks.tables import DeckTables, OpenDeck
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.exchange import PostExchange
 from dealer.gateway.http.responses import response
+from dealer.gateway.http.static_files import KINDS
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 
-JSON = "application/json"
-METHODS = "GET, POST, OPTIONS"
-PICTURE_METHODS = "GET, HEAD, OPTIONS"
+PICTURES = "/static/img/"
+CACHING = "public, max-age=86400"
+METHODS = {PICTURES: ("GET", "HEAD"), "/api/": ("GET", "POST")}
 NO_DECK = "Deck ID does not exist."
 PREFLIGHT = {
-    "Access_Control_Allow_Methods": METHODS,
+    "Access_Control_Allow_Methods": "GET, POST, OPTIONS",
     "Access_Control_Allow_Headers": "accept, authorization, content-type, user-agent, "
     "x-csrftoken, x-requested-with",
     "Access_Control_Max_Age": "86400",
 }
-PICTURES_SECONDS = 86_400
-NONE: Mapping[str, Any] = MappingProxyType({})
-
-
-class Operation(NamedTuple):
-    """What a path does, and the parameters that it knows."""
-
-    run: Callable[[DeckRequest], Awaitable[Members]]
-    parameters: tuple[str, ...] = ()
-
-
-CONTENTS = ("deck_count", "jokers_enabled", "cards")
-OPERATIONS = {
-    "new": Operation(partial(operations.new, shuffle=False), CONTENTS),
-    "new.shuffle": Operation(partial(operations.new, shuffle=True), CONTENTS),
-    "new.draw": Operation(operations.new_draw, ("count", *CONTENTS)),
-    "info": Operation(operations.info),
-    "shuffle": Operation(operations.shuffle, ("remaining", *CONTENTS)),
-    "draw": Operation(operations.draw, ("count", "cards")),
-    "return": Operation(operations.return_drawn, ("cards",)),
-    "close": Operation(operations.close),
-    "pile.add": Operation(piles.pile_add, ("cards",)),
-    "pile.list": Operation(piles.pile_list),
-    "pile.shuffle": Operation(piles.pile_shuffle),
-    "pile.return": Operation(piles.pile_return, ("cards",)),
-    "pile.draw": Operation(piles.pile_draw, ("cards", "count")),
-}
-"""By the name of the operation in a path, see `paths.py`."""
 
 
 class DecksEndpoint:
@@ -98,7 +59,7 @@ class DecksEndpoint:
         self._context = context
         self._check = check
         self._path = path
-        self._tables = DeckTables(context)
+        self._decks = Decks(context)
 
     def exchange(self, connection: ClientConnection) -> PostExchange:
         """The exchange of a request that begins on this connection."""
@@ -110,26 +71,45 @@ class DecksEndpoint:
         )
 
     def _check_head(self, connection: ClientConnection, request: Request) -> Response | None:
+        """A refusal with its status and headers, as JSON."""
         refusal = self._check(connection, request)
-        return None if refusal is None else _restated(refusal)
+        if refusal is None:
+            return None
+        names = {"Retry-After", "WWW-Authenticate"}.intersection(refusal.headers)
+        more = {name.replace("-", "_"): refusal.headers[name] for name in names}
+        sentence = bytes(refusal.body or b"").decode().strip()
+        return _failed(HTTPStatus(refusal.status_code), sentence, **more)
 
     def _run(
         self, connection: ClientConnection, exchange: PostExchange, request: Request, body: bytes
     ) -> None:
         path, method = request.path.partition("?")[0], request.method
+        pictures = path.startswith(PICTURES)
+        methods = METHODS[PICTURES if pictures else "/api/"]
         if method == "OPTIONS":
             exchange.answer(_json(HTTPStatus.OK, b"", **PREFLIGHT))
-        elif path.startswith(FOLDER):
-            exchange.answer(_picture(path, method))
-        elif method not in ("GET", "POST"):
-            exchange.answer(_not_allowed("Use GET or POST.", METHODS))
-        elif (target := target_of(path)) is None:
+        elif method not in methods:
+            allowed = {"Allow": ", ".join((*methods, "OPTIONS"))}
+            sentence = f"Use {' or '.join(methods)}."
+            exchange.answer(_failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, **allowed))
+        elif pictures:
+            file = picture(path.removeprefix(PICTURES))
+            exchange.answer(
+                _failed(HTTPStatus.NOT_FOUND, "There is no such picture.")
+                if file is None
+                else file.answer(request, caching=CACHING, Access_Control_Allow_Origin="*")
+            )
+        else:
+            matches = ((one, re.fullmatch(f"(?:{one.path})/?", path)) for one in OPERATIONS)
+            for operation, named in matches:
+                if named is not None:
+                    work = partial(self._operate, connection, request, body, operation, named)
+                    self._context.in_flight += 1
+                    task = self._answer(exchange, work, connection)
+                    self._context.broadcaster.start_task(task)
+                    return
             sentence = f"There is no such path; see {self._path}api/deck/new/ for a deck."
             exchange.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
-        else:
-            self._context.in_flight += 1
-            work = partial(self._operate, connection, request, target, body)
-            self._context.broadcaster.start_task(self._answer(exchange, work, connection))
 
     async def _answer(
         self,
@@ -147,121 +127,95 @@ class DecksEndpoint:
             self._context.in_flight -= 1
 
     async def _operate(
-        self, connection: ClientConnection, request: Request, target: Target, body: bytes
+        self,
+        connection: ClientConnection,
+        request: Request,
+        body: bytes,
+        operation: Operation,
+        named: re.Match[str],
     ) -> Response:
-        begun, outcome = perf_counter(), "ok"
-        method = f"decks.{target.operation}"
-        seen = connection.seen
+        begun, outcome, method = perf_counter(), "ok", f"decks.{operation.name}"
+        seen, path = connection.seen, named.groupdict("")
         base = f"{seen.scheme}://{seen.host or 'localhost'}{self._path}".removesuffix("/")
-        deck_request: DeckRequest | None = None
+        deck: Deck | None = None
         try:
-            operation = OPERATIONS[target.operation]
-            given = Parameters.read(request, body)
-            given.require(operation.parameters, target.deck)
-            deck_request = DeckRequest(
-                self._tables, connection, target, given, base + FOLDER.rstrip("/")
-            )
-            members = await operation.run(deck_request)
-            members |= _proof(deck_request.opened, base)
-            answer = _json(HTTPStatus.OK, json.dumps(members))
-        except DealerError as error:
-            outcome = error.reason if isinstance(error, Refused) else "unavailable"
-            opened = None if deck_request is None else deck_request.opened
-            answer = _refused(error, _proof(opened, base))
+            given, id = Parameters(request, body), path.get("deck") or path.get("old", "")
+            given.require(operation.parameters, id)
+            if operation.opens is None:
+                deck = await self._decks.find(connection, id)
+                if deck.table.closed:
+                    raise errors.TableIsClosed("This deck is closed.")
+            else:
+                codes, decks = opened_with(given)
+                deck = await self._decks.open(connection, codes, decks, shuffle=operation.opens)
+            where = path.get("where", "").lower()
+            asked = Asked(given, path.get("pile", ""), where, base + PICTURES.rstrip("/"))
+            members = {"success": True, "deck_id": deck.id} | await operation.run(deck, asked)
+            answer = _json(HTTPStatus.OK, json.dumps(members | _proof(deck, base)))
+        except errors.DealerError as error:
+            outcome = error.reason if isinstance(error, errors.Refused) else "unavailable"
+            answer = _refused(error, _proof(deck, base))
         except Exception as error:
             self._context.log_throttle.say_error(error, "internal error", method=method)
-            outcome = "internal"
-            sentence = "Internal error; see the server's log."
+            outcome, sentence = "internal", "Internal error; see the server's log."
             answer = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
         self._context.metrics.answered(method, outcome, perf_counter() - begun)
         return answer
 
 
-def _proof(opened: OpenDeck | None, base: str) -> Members:
+def _proof(deck: Deck | None, base: str) -> Members:
     """The addresses of a deck's proof, and what it covers so far."""
-    if opened is None:
+    if deck is None:
         return {}
-    table = opened.live_table.table
-    address = f"{base}/tables/{opened.live_table.table_id}"
+    address, number = f"{base}/tables/{deck.live_table.table_id}", len(deck.table.round_versions)
+    covers = "everything: all rounds are closed, and their secrets are published"
+    if deck.table.round is not None:
+        earlier = {1: "", 2: "round 1; "}.get(number, f"rounds 1 to {number - 1}; ")
+        covers = (
+            f"{earlier}of the open round {number} the log and the commitment to its secret, which "
+            "is published when all cards are shuffled again or the deck is closed (/close/)"
+        )
     return {
         "proof": f"{address}/audit",
         "proof_bundle": f"{address}/bundle.jsonl",
-        "proof_covers": _covered(table.round is not None, len(table.round_versions)),
+        "proof_covers": covers,
     }
 
 
-def _covered(is_open: bool, number: int) -> str:
-    if not is_open:
-        return "everything: all rounds are closed, and their secrets are published"
-    earlier = {1: "", 2: "round 1; "}.get(number, f"rounds 1 to {number - 1}; ")
-    return (
-        f"{earlier}of the open round {number} the log and the commitment to its secret, which is "
-        "published when all cards are shuffled again or the deck is closed (/close/)"
-    )
-
-
-def _failed(
-    status: HTTPStatus, sentence: str, members: Mapping[str, Any] = NONE, **more: str
-) -> Response:
-    body = {"success": False, "error": sentence, **members}
-    return _json(status, json.dumps(body), **more)
-
-
-def _refused(error: DealerError, proof: Members) -> Response:
+def _refused(error: errors.DealerError, proof: Members) -> Response:
     """The answer to a request that raised this error."""
+    sentence, more = str(error), {}
     match error:
         case OriginalError():
             status = HTTPStatus.OK
-        case UnknownTable():
-            return _failed(HTTPStatus.NOT_FOUND, NO_DECK)
-        case TableIsClosed() | TableArchived():
-            return _failed(HTTPStatus.NOT_FOUND, f"{NO_DECK} It was closed.", proof)
+        case errors.UnknownTable():
+            status, sentence = HTTPStatus.NOT_FOUND, NO_DECK
+        case errors.TableIsClosed() | errors.TableArchived():
+            status, sentence = HTTPStatus.NOT_FOUND, f"{NO_DECK} It was closed."
         case NotFound():
             status = HTTPStatus.NOT_FOUND
-        case BadRequest():
+        case errors.BadRequest():
             status = HTTPStatus.BAD_REQUEST
-        case NotEntitled():
+        case errors.NotEntitled():
             status = HTTPStatus.FORBIDDEN
-        case RateLimited(retry_after_ms=milliseconds):
-            seconds = str(ceil(milliseconds / 1000))
-            return _failed(HTTPStatus.TOO_MANY_REQUESTS, str(error), proof, Retry_After=seconds)
-        case Refused(temporary=False):
+        case errors.RateLimited(retry_after_ms=milliseconds):
+            status, more = (
+                HTTPStatus.TOO_MANY_REQUESTS,
+                {"Retry_After": str(ceil(milliseconds / 1000))},
+            )
+        case errors.Refused(temporary=False):
             status = HTTPStatus.CONFLICT
-        case Refused():
-            return _failed(HTTPStatus.SERVICE_UNAVAILABLE, str(error), proof, Retry_After="5")
         case _:
-            sentence = "The log cannot be read or written at the moment; try again later."
-            return _failed(HTTPStatus.SERVICE_UNAVAILABLE, sentence, Retry_After="5")
-    return _failed(status, str(error), proof)
+            status, more = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry_After": "5"}
+            if not isinstance(error, errors.Refused):
+                sentence = "The log cannot be read or written at the moment; try again later."
+    return _json(status, json.dumps({"success": False, "error": sentence} | proof), **more)
 
 
-def _restated(refusal: Response) -> Response:
-    """A refusal with the same status and headers, as JSON."""
-    more = {
-        name.replace("-", "_"): refusal.headers[name]
-        for name in ("Retry-After", "WWW-Authenticate")
-        if name in refusal.headers
-    }
-    sentence = bytes(refusal.body or b"").decode().strip()
-    return _failed(HTTPStatus(refusal.status_code), sentence, NONE, **more)
+def _failed(status: HTTPStatus, sentence: str, **more: str) -> Response:
+    return _json(status, json.dumps({"success": False, "error": sentence}), **more)
 
 
-def _not_allowed(sentence: str, methods: str) -> Response:
-    return _failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow=methods)
-
-
-def _picture(path: str, method: str) -> Response:
-    found = picture(path.removeprefix(FOLDER))
-    if method not in ("GET", "HEAD"):
-        return _not_allowed("Use GET or HEAD.", PICTURE_METHODS)
-    if found is None:
-        return _failed(HTTPStatus.NOT_FOUND, "There is no such picture.")
-    data, kind = found
-    caching = f"public, max-age={PICTURES_SECONDS}"
-    return response(
-        HTTPStatus.OK, data, kind=kind, Cache_Control=caching, Access_Control_Allow_Origin="*"
-    )
-
-
-def _json(status: HTTPStatus, body: str | bytes, **more: Any) -> Response:
-    return response(status, body, kind=JSON, Access_Control_Allow_Origin="*", **more)
+def _json(status: HTTPStatus, body: str | bytes, **more: str) -> Response:
+    kind = KINDS[".json"]
+    return response(status, body, kind=kind, Access_Control_Allow_Origin="*", **more)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from difflib import get_close_matches
 from email.parser import BytesParser
 from email.policy import HTTP
@@ -19,14 +19,13 @@ from websockets.http11 import Request
 
 from dealer.errors import BadRequest
 from dealer.game.cards import SHOE_MAX
+from dealer.gateway.decks.cards import codes_in
 
 FIELDS = 64
-"""The most parameters of one request."""
+"""The most parameters in the query, and in the body."""
 
-IGNORED = frozenset(("t", "ts", "timestamp", "nocache", "fbclid", "gclid"))
-"""What pages add against caches, and sites to links, besides names that begin with these:"""
-
-IGNORED_STARTS = ("_", "utm_")
+_IGNORED = re.compile("_.*|utm_.*|t|ts|timestamp|nocache|fbclid|gclid", re.DOTALL)
+"""What pages add against caches, and sites to links."""
 
 _WHOLE = re.compile("[+-]?[0-9]{1,9}")
 _DECK_TYPE = (
@@ -40,21 +39,16 @@ class OriginalError(BadRequest):
 
 
 class Parameters:
-    """The parameters of one request, by name."""
+    """The parameters of one request, by name.
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._given = given
+    Raises BadRequest for more than `FIELDS` in the query or in the body, for one that has two
+    values, and for a body of another type.
+    """
 
-    @classmethod
-    def read(cls, request: Request, body: bytes) -> Parameters:
-        """Those of a request, in the query and in the body.
-
-        Raises BadRequest for more than `FIELDS` in either, for one that has two values, and for a
-        body of another type.
-        """
-        _, _, query = request.path.partition("?")
+    def __init__(self, request: Request, body: bytes) -> None:
         try:
-            in_query, in_body = _form(query), _in_body(request, body)
+            in_query = _once(parse_qsl(request.path.partition("?")[2], keep_blank_values=True))
+            in_body = _once(_pairs_in(request, body))
         except (ValueError, RecursionError):
             raise BadRequest("The parameters of this request cannot be read.") from None
         for name in in_query.keys() & in_body.keys():
@@ -62,22 +56,27 @@ class Parameters:
                 raise BadRequest(
                     f"{json.dumps(name[:32])} has two values, in the query and in the body."
                 )
-        return cls(in_query | in_body)
+        self._given = in_query | in_body
 
     def require(self, known: Collection[str], deck: str) -> None:
         """Refuse what an operation on this deck does not know; `known` are its parameters."""
         for name, value in self._given.items():
-            if name in known or name in IGNORED or name.startswith(IGNORED_STARTS):
-                continue
-            if name == "deck_id" and value == deck:
+            if name in known or _IGNORED.fullmatch(name) or (name == "deck_id" and value == deck):
                 continue
             if name == "deck_type":
                 raise BadRequest(_DECK_TYPE)
-            raise BadRequest(f"{json.dumps(name[:32])} is no parameter here{_advice(name, known)}")
+            advice = f": use {', '.join(known)}." if known else ": there are none."
+            for similar in get_close_matches(name.strip("[]").lower(), known, n=1):
+                advice = f": did you mean {similar}?"
+            raise BadRequest(f"{json.dumps(name[:32])} is no parameter here{advice}")
 
-    def text(self, name: str) -> str | None:
-        """The text of a parameter; None if it was not given."""
-        return self._given.get(name)
+    def has(self, name: str) -> bool:
+        """Whether it was given."""
+        return name in self._given
+
+    def cards(self) -> list[str] | None:
+        """The codes that it names; None if it names none at all."""
+        return codes_in(self._given["cards"]) if "cards" in self._given else None
 
     def flag(self, name: str) -> bool | None:
         """Whether it is true; None if it was not given, or is empty."""
@@ -109,46 +108,10 @@ class Parameters:
         return int(text)
 
 
-def _in_body(request: Request, body: bytes) -> dict[str, str]:
-    """The fields of a form or of a JSON object."""
-    kind = "".join(request.headers.get_all("Content-Type")[-1:])
-    name = kind.partition(";")[0].strip().lower()
-    if not body or request.method != "POST":
-        return {}
-    if name == "application/x-www-form-urlencoded":
-        return _form(body.decode())
-    if name == "multipart/form-data":
-        return _multipart(kind, body)
-    if name == "application/json":
-        given = json.loads(body, object_pairs_hook=_members)
-        if given is None:
-            return {}
-        if isinstance(given, dict):
-            return given
-    raise BadRequest(
-        "The body is neither a form nor a JSON object with its Content-Type: put the parameters "
-        "into the query, like ?count=2."
-    )
-
-
-def _advice(name: str, known: Collection[str]) -> str:
-    if not known:
-        return ": there are none."
-    similar = get_close_matches(name.strip("[]").lower(), known, n=1)
-    return f": did you mean {similar[0]}?" if similar else f": use {', '.join(known)}."
-
-
-def _form(text: str) -> dict[str, str]:
-    return _once(parse_qsl(text, keep_blank_values=True, max_num_fields=FIELDS))
-
-
-def _members(pairs: list[tuple[str, object]]) -> dict[str, str]:
-    _require_few(len(pairs))
-    return _once((name, _text(value)) for name, value in pairs if value is not None)
-
-
-def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _once(pairs: list[tuple[str, str]]) -> dict[str, str]:
     """The parameters by name; BadRequest for one with two values, of which one would not count."""
+    if len(pairs) > FIELDS:
+        raise ValueError(f"{len(pairs)} parameters")
     values = set(pairs)
     for name, times in Counter(name for name, _ in values).items():
         if times > 1:
@@ -156,9 +119,24 @@ def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return dict(values)
 
 
-def _require_few(number: int) -> None:
-    if number > FIELDS:
-        raise ValueError(f"{number} parameters")
+def _pairs_in(request: Request, body: bytes) -> list[tuple[str, str]]:
+    """The fields of a form or of a JSON object in a body."""
+    if not body or request.method != "POST":
+        return []
+    kind = "".join(request.headers.get_all("Content-Type")[-1:])
+    match kind.partition(";")[0].strip().lower():
+        case "application/x-www-form-urlencoded":
+            return parse_qsl(body.decode(), keep_blank_values=True)
+        case "multipart/form-data":
+            return _multipart(kind, body)
+        case "application/json":
+            members = json.loads(body, object_pairs_hook=tuple)
+            if members is None or isinstance(members, tuple):
+                return [(name, _text(value)) for name, value in members or () if value is not None]
+    raise BadRequest(
+        "The body is neither a form nor a JSON object with its Content-Type: put the parameters "
+        "into the query, like ?count=2."
+    )
 
 
 def _text(value: object) -> str:
@@ -167,14 +145,12 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _multipart(kind: str, body: bytes) -> dict[str, str]:
-    head = f"Content-Type: {kind}\r\n\r\n".encode()
-    parts = BytesParser(policy=HTTP).parsebytes(head + body)
+def _multipart(kind: str, body: bytes) -> list[tuple[str, str]]:
+    parts = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + body)
     found: list[tuple[str, str]] = []
-    for number, part in enumerate(parts.iter_parts(), 1):
-        _require_few(number)
+    for part in parts.iter_parts():
         name = part.get_param("name", header="content-disposition")
         content = part.get_payload(decode=True)
         if isinstance(name, str) and isinstance(content, bytes):
             found.append((name, content.decode()))
-    return _once(found)
+    return found
