@@ -9,11 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dealer.docs.documents import documents
 from dealer.gateway.wire.results import FeedEvent
 from tests.docs.examples import LANGUAGES, NOT_RUN, RUN
 from tests.docs.tutorial import Block, blocks
 from tests.harness.server_process import ROOT
+from tests.test_documents import DOCUMENTS, name
+
+NAMES = list(map(name, DOCUMENTS))
 
 
 def examples(document: str) -> list[Block]:
@@ -28,7 +30,7 @@ def entry(document: str, block: Block) -> tuple[str, str] | None:
     return next(((document, key) for key in keys if text.startswith(key)), None)
 
 
-@pytest.mark.parametrize("document", documents())
+@pytest.mark.parametrize("document", NAMES)
 def test_every_example_is_run_or_listed(document: str) -> None:
     for block in examples(document):
         first = block.text.partition("\n")[0]
@@ -36,7 +38,7 @@ def test_every_example_is_run_or_listed(document: str) -> None:
 
 
 def test_every_entry_has_an_example() -> None:
-    used = {entry(document, one) for document in documents() for one in examples(document)}
+    used = {entry(document, one) for document in NAMES for one in examples(document)}
     for entries in (RUN, NOT_RUN):
         for document, keys in entries.items():
             assert {(document, key) for key in keys} <= used, document
