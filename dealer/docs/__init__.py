@@ -1,5 +1,1 @@
-"""The documentation site: `conf` has Sphinx's settings, `reference` what the program declares.
-
-`python -m dealer.docs FOLDER` makes it in a clone, with the extra `docs`. The room is not in the
-wheel, whose users have no sources of the documents.
-"""
+"""The documentation site, which `python -m dealer.docs FOLDER` makes in a clone: see README.md."""

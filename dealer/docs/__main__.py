@@ -44,7 +44,7 @@ def build(sources: Path, target: Path) -> bool:
     if target.exists() and not (target / MARK).exists():
         raise FileExistsError(f"{target} is not a version of the site")
     with tempfile.TemporaryDirectory() as temporary:
-        names = [f"-Dversion={target.name}", f"-Dhtml_title=dealer {target.name}"]
+        names = [f"-Dversion={target.name}", f"-Drelease={target.name}"]
         places = ["-c", str(HERE), "-d", f"{temporary}/trees", str(sources), f"{temporary}/site"]
         if build_main(["-q", "-W", *names, *places]):
             return False

@@ -11,7 +11,6 @@ from dealer.version import __version__
 
 project = "dealer"
 version = release = __version__
-html_title = f"{project} {version}"
 extensions = ["myst_parser"]
 root_doc = "dealer/docs/index"
 include_patterns = ["README.md", ".client/*.md", ".github/*.md", "dealer/**.md", "tests/**.md"]

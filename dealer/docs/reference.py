@@ -19,6 +19,7 @@ import typer.main
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
+from dealer import errors as refusals
 from dealer.cli.main import app
 from dealer.config import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
 from dealer.eventlog.address import sqlite_address
@@ -33,6 +34,7 @@ Part = Mapping[str, Any]
 _DESCRIBED: dict[str, Any] = json.loads(openrpc())
 _SCHEMAS: dict[str, Part] = _DESCRIBED["components"]["schemas"]
 _ERRORS: dict[str, Part] = _DESCRIBED["components"]["errors"]
+_REASONS = {name: one for name, one in _ERRORS.items() if "data" in one}
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -56,9 +58,8 @@ def kind(schema: Part) -> str:
     if name := _named(schema):
         return f"[{name}]({'events' if name in TYPES else 'types'}.md#{name.lower()})"
     found = schema.get("type", "any")
-    types = found if isinstance(found, list) else []
-    forms = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
-    if forms := forms or [{**schema, "type": one} for one in types]:
+    types = [{**schema, "type": one} for one in found] if isinstance(found, list) else []
+    if forms := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or types:
         return " or ".join(dict.fromkeys(map(kind, forms)))
     if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
         return " or ".join(_code(json.dumps(value)) for value in values)
@@ -73,8 +74,9 @@ def kind(schema: Part) -> str:
 
 
 def _range(schema: Part, what: str) -> str:
-    bounds = [("from", schema.get(f"min{what}")), ("to", schema.get(f"max{what}"))]
-    return "".join(f" {word} {value:,}" for word, value in bounds if value is not None)
+    low, high = (schema.get(f"{end}{what}") for end in ("min", "max"))
+    least = "" if low is None else f" from {low:,}"
+    return least if high is None else f"{least or ' up'} to {high:,}"
 
 
 def members(schema: Part, prefix: str = "", *, whole: bool = False) -> Iterator[list[str]]:
@@ -118,8 +120,10 @@ def methods() -> Iterator[str]:
         yield f"Parameters:\n\n{_members({'properties': given, 'required': required})}"
         result = method["result"]["schema"]
         yield from (f"Result:\n\n{_members(one)}" for one in result.get("anyOf", [result]))
-        reasons = [name for name in map(_named, method["errors"]) if "data" in _ERRORS[name]]
-        yield f"Refusals: {', '.join(f'[{name}](errors.md#{name})' for name in reasons)}.\n"
+        reasons = map(_named, method["errors"])
+        links = [f"[{name}](errors.md#{name})" for name in reasons if name in _REASONS]
+        listed = ", ".join(links) if len(links) < len(_REASONS) else "any [reason](errors.md)"
+        yield f"Refusals: {listed}.\n"
         for example in method["examples"]:
             params = {one["name"]: one["value"] for one in example["params"]}
             call = {"jsonrpc": "2.0", "id": 1, "method": method["name"], "params": params}
@@ -132,9 +136,7 @@ def notifications() -> Iterator[str]:
     messages = json.loads(asyncapi())["components"]["messages"]
     for one in _DESCRIBED["x-notifications"]:
         yield f"## {one['name']}\n\n{one['summary']}\n\nParameters:\n\n{_members(one['params'])}"
-        yield _example(
-            *(("<", example["payload"]) for example in messages[one["name"]]["examples"])
-        )
+        yield _example(*(example["payload"] for example in messages[one["name"]]["examples"]))
 
 
 def types(names: Iterable[str] = sorted(_SCHEMAS.keys() - TYPES)) -> Iterator[str]:
@@ -153,10 +155,12 @@ def errors() -> Iterator[str]:
     """Reasons of refusals, codes of JSON-RPC and close codes."""
     faults = [(_code(one["code"]), one["message"]) for one in _ERRORS.values() if "data" not in one]
     closes = [(_code(one["code"]), one["meaning"]) for one in _DESCRIBED["x-close-codes"]]
-    for name, one in _ERRORS.items():
-        if "data" in one:
-            again = "temporary" if one["data"]["temporary"] else "not temporary"
-            yield f"## {name}\n\n{one['message']}\n\nCode {one['code']}, {again}.\n"
+    classes = [one for one in vars(refusals).values() if isinstance(one, type)]
+    in_python = {vars(one).get("code"): one.__name__ for one in classes}
+    for name, one in _REASONS.items():
+        again = "temporary" if one["data"]["temporary"] else "not temporary"
+        about = f"Code {one['code']}, `{in_python[one['code']]}`, {again}."
+        yield f"## {name}\n\n{one['message']}\n\n{about}\n"
     yield f"## Codes of JSON-RPC\n\n{table(('code', 'meaning'), faults)}"
     yield f"## Close codes\n\n{table(('code', 'meaning'), closes)}"
 

@@ -8,10 +8,10 @@ import re
 import pytest
 import typer.main
 
+from dealer import errors
 from dealer.cli.main import app
 from dealer.config import LIMITS, SETTINGS
 from dealer.docs import reference
-from dealer.errors import Refused
 from dealer.eventlog.schema import metadata, postgres
 from dealer.game.events import TYPES
 from dealer.gateway.rpc.methods import METHODS
@@ -66,10 +66,13 @@ def test_notifications_and_events(texts: dict[str, str]) -> None:
 
 
 def test_reasons(texts: dict[str, str]) -> None:
+    """Each with its exception in Python."""
     for reason, refused in refusals().items():
-        assert issubclass(refused, Refused)
         text = section(texts["errors"], reason)
-        assert f"Code {refused.code}, {'' if refused.temporary else 'not '}temporary." in text
+        found = re.search(r"Code (\d+), `(\w+)`, (not )?temporary\.", text)
+        assert found, reason
+        assert issubclass(refused, getattr(errors, found[2]))
+        assert (refused.code, refused.temporary) == (int(found[1]), not found[3])
     assert "-32600" in texts["errors"]
     assert "4409" in texts["errors"]
 
@@ -123,7 +126,7 @@ def test_a_schema_in_words() -> None:
     }
     assert list(reference.members(schema)) == [
         ["`a`", "integer from 0 to 65,536", "required", "x &lt;y>"],
-        ["`b`", "array to 3 of [Seats](types.md#seats)", "", ""],
+        ["`b`", "array up to 3 of [Seats](types.md#seats)", "", ""],
         ["`c`", "object", "", ""],
         ["`c.d`", "`true`", "required", ""],
         ["`e`", '`"x"` or `"y"` or null', 'default `"x"`', ""],
