@@ -14,30 +14,25 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from dealer.errors import BadRequest, NotEntitled, Refused, Unavailable, UnknownTable
+from dealer.errors import BadRequest, NotEntitled, Refused, Unavailable
 from dealer.game import commands
 from dealer.game.rules import WAIT_MS_DEFAULT
-from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, hand, pile
 from dealer.game.state import Round, Table
 from dealer.gateway.decks.cards import shown
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit import costs
 from dealer.gateway.rpc.context import GatewayContext
-from dealer.service import CommandResult, LiveTable, Service
-from dealer.service.decks import RULE, deck_key, new_deck_id
+from dealer.service import CommandResult, LiveTable
+from dealer.service.decks import RULE, UNSHUFFLED, DeckNotes, deck_key, deck_rules, new_deck_id
 from dealer.service.execution import resolve
 
 ATTEMPTS = 3
 """How often the cards of a command are chosen, where another client was quicker."""
-
-RULES = {"preset": "free", "seats": 1, "join": "invite", "listed": False, "entropy": "house"}
-"""The rules of a deck's table: no player can join; a client that has its address may verify it."""
 
 SEAT = 1
 API = commands.Actor(host=True, seat=SEAT)
@@ -47,15 +42,6 @@ OPEN = pile("(drawn)")
 
 _PILE = "pile:"
 
-EMPTY_PILE = "deck.pile"
-"""The kind of a note that names a pile of the original in which no card was yet."""
-
-UNSHUFFLED = commands.AddNote(
-    API,
-    "deck.unshuffled",
-    "This deck was not shuffled: its cards are in the order in which the round was opened. The "
-    "shuffle before this note has no swap; it only seals the cards.",
-)
 Choice = tuple[list[str], list[commands.Command]]
 """The codes of cards for the answer, and the commands to execute."""
 
@@ -64,56 +50,16 @@ class NotFound(BadRequest):
     """Answered with 404, as in the original."""
 
 
-@dataclass(slots=True)
-class Notes:
-    """What the log says of a deck's newest round besides its cards, up to a version.
-
-    The state of a table has no notes: they are read from its events.
-    """
-
-    version: int = 0
-    shuffled: bool = False
-    piles: list[str] = field(default_factory=list)
-
-    async def read(self, service: Service, live_table: LiveTable) -> Notes:
-        """Take what was committed since."""
-        before = (live_table.table.round_versions or [1])[-1] - 1
-        if not before <= self.version <= live_table.committed:
-            self.version = min(before, live_table.committed)
-        while self.version < live_table.committed:
-            for entry in await service.entries(live_table, self.version):
-                if entry.version == self.version + 1:  # else another request has taken it
-                    self.version = entry.version
-                    if entry.type in ("NoteAdded", "ShuffleStarted", "RoundOpened"):
-                        self._take(entry.type, json.loads(entry.leaf)["public"])
-        return self
-
-    def _take(self, kind: str, public: dict[str, object]) -> None:
-        match kind, public:
-            case "RoundOpened", _:
-                self.shuffled, self.piles = False, []
-            case "ShuffleStarted", {"stack": stack, "steps": steps, "n": int(n)}:
-                # A random draw is a shuffle of a few steps.
-                self.shuffled |= stack == DECK and steps == full(n)
-            case "NoteAdded", {"kind": UNSHUFFLED.kind}:
-                self.shuffled = False
-            case "NoteAdded", {"kind": noted, "text": str(name)} if noted == EMPTY_PILE:
-                self.piles.append(name)
-
-
 class Decks:
     """The decks of one server; `notes` are of those in memory."""
 
     def __init__(self, context: GatewayContext) -> None:
         self.context = context
-        self.notes: WeakKeyDictionary[LiveTable, Notes] = WeakKeyDictionary()
+        self.notes: WeakKeyDictionary[LiveTable, DeckNotes] = WeakKeyDictionary()
 
     async def find(self, client: ClientConnection, id: str) -> Deck:
         """The deck with this id; raises UnknownTable, or what `Service.load` raises."""
-        live_table = await self.context.service.table_opened_by(deck_key(id))
-        if live_table.table.rules.given.get(RULE, 0) < 1:
-            raise UnknownTable("There is no deck with this id.")
-        return Deck(self, client, id, live_table)
+        return Deck(self, client, id, await self.context.service.table_opened_by(deck_key(id)))
 
     async def open(
         self, client: ClientConnection, codes: tuple[str, ...], decks: int, *, shuffle: bool
@@ -125,7 +71,7 @@ class Decks:
                 "On this server only services open decks: send a service key as "
                 "`Authorization: Bearer KEY`."
             )
-        rules = RULES | {"name": "deck", RULE: decks}
+        rules = deck_rules(decks)
         written = costs.text_bytes_written(json.dumps(rules).encode())
         with client.budget.paying(written, context.clock(), decks=decks if key is None else 0):
             opened = await context.service.open_table(rules, key=deck_key(id), address="")
@@ -144,7 +90,7 @@ class Deck:
         self.live_table = table
         self._context = decks.context
         self._budget = client.budget
-        self._notes = decks.notes.setdefault(table, Notes())
+        self._notes = decks.notes.setdefault(table, DeckNotes())
 
     @property
     def table(self) -> Table:
@@ -168,7 +114,7 @@ class Deck:
         """The number of cards that are not drawn."""
         return len(self.round.cards(DECK))
 
-    async def notes(self) -> Notes:
+    async def notes(self) -> DeckNotes:
         """What the log says besides its cards."""
         return await self._notes.read(self._context.service, self.live_table)
 
@@ -312,4 +258,9 @@ def _beginning(codes: tuple[str, ...], *, shuffle: bool) -> list[commands.Comman
     opening = commands.OpenRound(API, codes, "house", WAIT_MS_DEFAULT, WAIT_MS_DEFAULT)
     if shuffle:
         return [opening, commands.StartShuffle(API)]
-    return [opening, commands.StartShuffle(API, steps=0), UNSHUFFLED]
+    note = (
+        "This deck was not shuffled: its cards are in the order in which the round was opened. The "
+        "shuffle before this note has no swap; it only seals the cards."
+    )
+    sealing = commands.StartShuffle(API, steps=0)
+    return [opening, sealing, commands.AddNote(API, UNSHUFFLED, note)]

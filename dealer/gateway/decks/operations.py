@@ -14,8 +14,9 @@ from dealer.errors import BadRequest
 from dealer.game.commands import AddNote, CloseTable, StartShuffle
 from dealer.game.stacks import DECK, pile
 from dealer.gateway.decks.cards import JOKERS, contents_of, described, logged, standard
-from dealer.gateway.decks.deck import API, EMPTY_PILE, Choice, Deck, NotFound
+from dealer.gateway.decks.deck import API, Choice, Deck, NotFound
 from dealer.gateway.decks.parameters import Parameters
+from dealer.service.decks import EMPTY_PILE
 
 Members = dict[str, Any]
 

@@ -11,8 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from difflib import get_close_matches
-from email.parser import BytesParser
-from email.policy import HTTP
 from urllib.parse import parse_qsl
 
 from websockets.http11 import Request
@@ -20,6 +18,7 @@ from websockets.http11 import Request
 from dealer.errors import BadRequest
 from dealer.game.cards import SHOE_MAX
 from dealer.gateway.decks.cards import codes_in
+from dealer.gateway.http.forms import fields_of
 
 FIELDS = 64
 """The most parameters in the query, and in the body."""
@@ -48,7 +47,7 @@ class Parameters:
     def __init__(self, request: Request, body: bytes) -> None:
         try:
             in_query = _once(parse_qsl(request.path.partition("?")[2], keep_blank_values=True))
-            in_body = _once(_pairs_in(request, body))
+            in_body = _once(fields_of(request, body))
         except (ValueError, RecursionError):
             raise BadRequest("The parameters of this request cannot be read.") from None
         for name in in_query.keys() & in_body.keys():
@@ -117,40 +116,3 @@ def _once(pairs: list[tuple[str, str]]) -> dict[str, str]:
         if times > 1:
             raise BadRequest(f"{json.dumps(name[:32])} is given twice, with different values.")
     return dict(values)
-
-
-def _pairs_in(request: Request, body: bytes) -> list[tuple[str, str]]:
-    """The fields of a form or of a JSON object in a body."""
-    if not body or request.method != "POST":
-        return []
-    kind = "".join(request.headers.get_all("Content-Type")[-1:])
-    match kind.partition(";")[0].strip().lower():
-        case "application/x-www-form-urlencoded":
-            return parse_qsl(body.decode(), keep_blank_values=True)
-        case "multipart/form-data":
-            return _multipart(kind, body)
-        case "application/json":
-            members = json.loads(body, object_pairs_hook=tuple)
-            if members is None or isinstance(members, tuple):
-                return [(name, _text(value)) for name, value in members or () if value is not None]
-    raise BadRequest(
-        "The body is neither a form nor a JSON object with its Content-Type: put the parameters "
-        "into the query, like ?count=2."
-    )
-
-
-def _text(value: object) -> str:
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _multipart(kind: str, body: bytes) -> list[tuple[str, str]]:
-    parts = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + body)
-    found: list[tuple[str, str]] = []
-    for part in parts.iter_parts():
-        name = part.get_param("name", header="content-disposition")
-        content = part.get_payload(decode=True)
-        if isinstance(name, str) and isinstance(content, bytes):
-            found.append((name, content.decode()))
-    return found
