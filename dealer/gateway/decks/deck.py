@@ -234,6 +234,8 @@ class Deck:
 
     async def execute(self, chosen: Sequence[commands.Command]) -> None:
         """Execute commands one after the other, which share a commit; raises the first refusal."""
+        if not chosen:
+            return
         table, budget = self.table, self._budget
         # A round that is opened is shuffled, too: its deck is not at the table yet.
         decks = [command.deck for command in chosen if isinstance(command, commands.OpenRound)]

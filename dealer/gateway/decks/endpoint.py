@@ -8,7 +8,6 @@ the deck's proof. Statuses: 200 and 404 as in the original, 400 for a parameter 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
@@ -21,7 +20,7 @@ from websockets.http11 import Request, Response
 from dealer import errors
 from dealer.gateway.decks.cards import picture
 from dealer.gateway.decks.deck import Deck, Decks, NotFound
-from dealer.gateway.decks.operations import OPERATIONS, Asked, Members, Operation, opened_with
+from dealer.gateway.decks.operations import OPERATIONS, DeckRequest, Members, Operation, opened_with
 from dealer.gateway.decks.parameters import OriginalError, Parameters
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.exchange import PostExchange
@@ -40,6 +39,17 @@ PREFLIGHT = {
     "x-csrftoken, x-requested-with",
     "Access_Control_Max_Age": "86400",
 }
+STATUSES: dict[type[errors.DealerError], HTTPStatus] = {
+    OriginalError: HTTPStatus.OK,
+    NotFound: HTTPStatus.NOT_FOUND,
+    errors.UnknownTable: HTTPStatus.NOT_FOUND,
+    errors.TableIsClosed: HTTPStatus.NOT_FOUND,
+    errors.TableArchived: HTTPStatus.NOT_FOUND,
+    errors.BadRequest: HTTPStatus.BAD_REQUEST,
+    errors.NotEntitled: HTTPStatus.FORBIDDEN,
+    errors.RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+}
+"""The first that an error is; another one is 409, or 503 if it is temporary."""
 
 
 class DecksEndpoint:
@@ -99,15 +109,11 @@ class DecksEndpoint:
                 if file is None
                 else file.answer(request, caching=CACHING, Access_Control_Allow_Origin="*")
             )
+        elif found := next(filter(None, (one.match(path) for one in OPERATIONS)), None):
+            self._context.in_flight += 1
+            work = partial(self._operate, connection, request, body, *found)
+            self._context.broadcaster.start_task(self._answer(exchange, work, connection))
         else:
-            matches = ((one, re.fullmatch(f"(?:{one.path})/?", path)) for one in OPERATIONS)
-            for operation, named in matches:
-                if named is not None:
-                    work = partial(self._operate, connection, request, body, operation, named)
-                    self._context.in_flight += 1
-                    task = self._answer(exchange, work, connection)
-                    self._context.broadcaster.start_task(task)
-                    return
             sentence = f"There is no such path; see {self._path}api/deck/new/ for a deck."
             exchange.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
 
@@ -132,14 +138,14 @@ class DecksEndpoint:
         request: Request,
         body: bytes,
         operation: Operation,
-        named: re.Match[str],
+        path: dict[str, str],
     ) -> Response:
         begun, outcome, method = perf_counter(), "ok", f"decks.{operation.name}"
-        seen, path = connection.seen, named.groupdict("")
+        seen, id = connection.seen, path.get("deck") or path.get("old", "")
         base = f"{seen.scheme}://{seen.host or 'localhost'}{self._path}".removesuffix("/")
         deck: Deck | None = None
         try:
-            given, id = Parameters(request, body), path.get("deck") or path.get("old", "")
+            given = Parameters(request, body)
             given.require(operation.parameters, id)
             if operation.opens is None:
                 deck = await self._decks.find(connection, id)
@@ -148,9 +154,9 @@ class DecksEndpoint:
             else:
                 codes, decks = opened_with(given)
                 deck = await self._decks.open(connection, codes, decks, shuffle=operation.opens)
-            where = path.get("where", "").lower()
-            asked = Asked(given, path.get("pile", ""), where, base + PICTURES.rstrip("/"))
-            members = {"success": True, "deck_id": deck.id} | await operation.run(deck, asked)
+            where, images = path.get("where", "").lower(), base + PICTURES.rstrip("/")
+            asked = DeckRequest(deck, given, path.get("pile", ""), where, images)
+            members = {"success": True, "deck_id": deck.id} | await operation.run(asked)
             answer = _json(HTTPStatus.OK, json.dumps(members | _proof(deck, base)))
         except errors.DealerError as error:
             outcome = error.reason if isinstance(error, errors.Refused) else "unavailable"
@@ -184,31 +190,20 @@ def _proof(deck: Deck | None, base: str) -> Members:
 
 def _refused(error: errors.DealerError, proof: Members) -> Response:
     """The answer to a request that raised this error."""
+    status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), None)
     sentence, more = str(error), {}
-    match error:
-        case OriginalError():
-            status = HTTPStatus.OK
-        case errors.UnknownTable():
-            status, sentence = HTTPStatus.NOT_FOUND, NO_DECK
-        case errors.TableIsClosed() | errors.TableArchived():
-            status, sentence = HTTPStatus.NOT_FOUND, f"{NO_DECK} It was closed."
-        case NotFound():
-            status = HTTPStatus.NOT_FOUND
-        case errors.BadRequest():
-            status = HTTPStatus.BAD_REQUEST
-        case errors.NotEntitled():
-            status = HTTPStatus.FORBIDDEN
-        case errors.RateLimited(retry_after_ms=milliseconds):
-            status, more = (
-                HTTPStatus.TOO_MANY_REQUESTS,
-                {"Retry_After": str(ceil(milliseconds / 1000))},
-            )
-        case errors.Refused(temporary=False):
-            status = HTTPStatus.CONFLICT
-        case _:
-            status, more = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry_After": "5"}
-            if not isinstance(error, errors.Refused):
-                sentence = "The log cannot be read or written at the moment; try again later."
+    if isinstance(error, errors.UnknownTable):
+        sentence = NO_DECK
+    elif isinstance(error, errors.TableIsClosed | errors.TableArchived):
+        sentence = f"{NO_DECK} It was closed."
+    elif isinstance(error, errors.RateLimited):
+        more = {"Retry_After": str(ceil(error.retry_after_ms / 1000))}
+    elif not isinstance(error, errors.Refused):
+        sentence = "The log cannot be read or written at the moment; try again later."
+    if status is None and isinstance(error, errors.Refused) and not error.temporary:
+        status = HTTPStatus.CONFLICT
+    elif status is None:
+        status, more = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry_After": "5"}
     return _json(status, json.dumps({"success": False, "error": sentence} | proof), **more)
 
 
