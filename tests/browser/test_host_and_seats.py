@@ -137,6 +137,18 @@ async def test_the_own_link_is_a_code_for_the_other_device(trio: Trio) -> None:
     assert code == link
 
 
+async def test_a_link_is_there_where_its_code_cannot_be_drawn(trio: Trio) -> None:
+    """The library of the codes is loaded with the first one; here an empty file comes instead."""
+    page, kind = trio.bob.page, "text/javascript"
+    await page.route(
+        "**/lean-qr/*", lambda route: route.fulfill(body="export {};", content_type=kind)
+    )
+    await page.keyboard.press("z")
+    await choose(page, "Play on another device")
+    await expect(sheet(page).locator(".qr")).to_have_count(0)
+    assert "#seat=seat.2." in await sheet(page).get_by_role("textbox").input_value()
+
+
 async def test_players_free_a_dark_seat_and_follow_a_host_who_is_away(trio: Trio) -> None:
     ada, bob, cleo = trio.ada, trio.bob, trio.cleo
     menu = await open_menu_of(cleo, "Bob")
