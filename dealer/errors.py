@@ -1,0 +1,420 @@
+"""Every exception of the package, as one tree; `dealer` exports them all.
+
+    DealerError
+    ├── Refused               a command that the game or the server rejects; nothing was changed
+    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, BadKey, TicketUsed, TicketExpired
+    │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
+    │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace, NothingToTakeBack
+    │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived,
+    │   │   NameTaken
+    │   ├── EntropyOutOfTurn, EntropyMismatch
+    │   ├── BadRequest        an invalid parameter
+    │   ├── PositionLost      a position in the feed that the log does not have
+    │   └── VersionConflict, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
+    ├── ProofFault            the fault that a verifier found: check, line and sentence
+    ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
+    ├── UnknownEvent          an event in the log that this version of dealer cannot read
+    ├── HistoryUnavailable    a round that cannot be written in the requested format
+    ├── NoteFault             a malformed or wrongly signed note (a ValueError too)
+    ├── HouseCheated          proof, found by a player's client, that the server cheated
+    ├── HouseUnreachable      no connection to the server
+    ├── SessionEnded          the server closed the connection permanently
+    ├── DatabaseError         the log cannot be written or read
+    │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull, DatabaseDamaged
+    │   ├── SchemaOutdated, SchemaTooNew
+    │   ├── DatabaseUnavailable  its server cannot be reached at present
+    │   ├── DatabaseReplaced     its file was deleted or replaced while it was open
+    │   ├── ConcurrentUpdate     another process changed the log; nothing was written
+    │   └── OutcomeUnknown       the connection was lost during COMMIT
+    ├── HouseKeyError         a house key that is missing, unreadable or of another house
+    └── ConfigurationError    a setting, an address or a file that the program cannot use
+
+A Refused has a `reason` (one word for programs), a `code` (a positive JSON-RPC error code) and says
+whether it is `temporary`, so that the same command may succeed later. Its text is a sentence for
+the user: what happened and what to do. No text contains a card, a token or SQL.
+
+Refusals and faults of the database have no class in common but DealerError: `except Refused`
+catches what is answered to a player, and never a fault of the server.
+"""
+
+from __future__ import annotations
+
+
+class DealerError(Exception):
+    """Any error that this package raises deliberately."""
+
+
+class ConfigurationError(DealerError):
+    """A setting, an address or a file that the program cannot use."""
+
+
+# Refusals: nothing was changed. Their reasons and codes are part of the protocol.
+
+
+class Refused(DealerError):
+    """A command that is rejected; its sentence is for the client that sent it."""
+
+    reason = "refused"
+    code = 1
+    temporary = False
+
+
+class BadRequest(Refused):
+    """A parameter has an invalid value."""
+
+    reason = "bad_request"
+    code = 2
+
+
+class NotYourSeat(Refused):
+    """This connection has no seat at the table."""
+
+    reason = "not_your_seat"
+    code = 3
+
+
+class NotEntitled(Refused):
+    """The rules of the table do not permit this to the caller."""
+
+    reason = "not_entitled"
+    code = 4
+
+
+class NotHost(NotEntitled):
+    """Only the host may do this."""
+
+
+class BadToken(Refused):
+    """The token is not valid for the table, or is no longer valid."""
+
+    reason = "bad_token"
+    code = 5
+
+
+class BadKey(Refused):
+    """The service key is not valid, or was revoked."""
+
+    reason = "bad_key"
+    code = 6
+
+
+class TicketUsed(BadToken):
+    """The ticket was used before, by another request; each is for one use."""
+
+    reason = "ticket_used"
+    code = 7
+
+
+class TicketExpired(BadToken):
+    """The ticket has expired; ask for a new one."""
+
+    reason = "ticket_expired"
+    code = 8
+
+
+class NoRound(Refused):
+    """No round is open."""
+
+    reason = "no_round"
+    code = 10
+
+
+class RoundOpen(Refused):
+    """A round is open already."""
+
+    reason = "round_open"
+    code = 11
+
+
+class ShuffleRunning(Refused):
+    """A shuffle is running; no card moves before it is sealed."""
+
+    reason = "shuffle_running"
+    code = 12
+    temporary = True
+
+
+class NoShuffle(Refused):
+    """No shuffle is running."""
+
+    reason = "no_shuffle"
+    code = 13
+
+
+class NotSealed(Refused):
+    """Cards that were not shuffled cannot be drawn."""
+
+    reason = "not_sealed"
+    code = 14
+
+
+class DeckEmpty(Refused):
+    """There are fewer cards than requested."""
+
+    reason = "deck_empty"
+    code = 20
+
+
+class CardNotInHand(Refused):
+    """A card is not in this hand."""
+
+    reason = "card_not_in_hand"
+    code = 21
+
+
+class CardNotThere(Refused):
+    """A card is not in the named stack."""
+
+    reason = "card_not_there"
+    code = 22
+
+
+class BadPlace(Refused):
+    """The stack has no such place."""
+
+    reason = "bad_place"
+    code = 23
+
+
+class NothingToTakeBack(Refused):
+    """The last move is another seat's, showed a card, or there is none."""
+
+    reason = "nothing_to_take_back"
+    code = 24
+
+
+class UnknownTable(Refused):
+    """There is no such table."""
+
+    reason = "unknown_table"
+    code = 30
+
+
+class TableFull(Refused):
+    """Every seat is taken."""
+
+    reason = "table_full"
+    code = 31
+
+
+class SeatOccupied(Refused):
+    """This seat is taken."""
+
+    reason = "seat_occupied"
+    code = 32
+
+
+class TableIsClosed(Refused):
+    """The table is closed."""
+
+    reason = "table_closed"
+    code = 33
+
+
+class TooManyTables(Refused):
+    """The connection is at the maximum number of tables."""
+
+    reason = "too_many_tables"
+    code = 34
+
+
+class TableArchived(Refused):
+    """The table was archived; its bundle can still be had."""
+
+    reason = "table_archived"
+    code = 35
+
+
+class NameTaken(Refused):
+    """A seated player has this name, or one that looks the same."""
+
+    reason = "name_taken"
+    code = 36
+
+
+class EntropyOutOfTurn(Refused):
+    """No such commitment or reveal is expected now."""
+
+    reason = "entropy_out_of_turn"
+    code = 40
+
+
+class EntropyMismatch(Refused):
+    """The revealed bytes do not match the commitment."""
+
+    reason = "entropy_mismatch"
+    code = 41
+
+
+class VersionConflict(Refused):
+    """The table is past the version `expect`, or changed on each attempt."""
+
+    reason = "conflict"
+    code = 50
+    temporary = True
+
+
+class CommandReused(Refused):
+    """The id `cmd` was used for another command."""
+
+    reason = "command_reused"
+    code = 51
+
+
+class RateLimited(Refused):
+    """Too many requests; wait for `retry_after_ms` milliseconds."""
+
+    reason = "rate_limited"
+    code = 52
+    temporary = True
+
+    def __init__(self, sentence: str, *, retry_after_ms: int) -> None:
+        super().__init__(sentence)
+        self.retry_after_ms = retry_after_ms
+
+
+class Overloaded(Refused):
+    """The server is overloaded; send the request again later."""
+
+    reason = "overloaded"
+    code = 53
+    temporary = True
+
+
+class Unavailable(Refused):
+    """Not possible at the moment; send the request again with the same `cmd`."""
+
+    reason = "unavailable"
+    code = 54
+    temporary = True
+
+
+class Disabled(Refused):
+    """The operator has disabled this for a time."""
+
+    reason = "disabled"
+    code = 55
+    temporary = True
+
+
+class PositionLost(Refused):
+    """The feed has no such position; begin again from an earlier one or from now."""
+
+    reason = "position_lost"
+    code = 60
+
+
+# Faults of what is verified: bundles, canonical texts, notes.
+
+
+class ProofFault(DealerError):
+    """The first fault of a bundle.
+
+    `check` is one of form, heads, saved, secrets, tape, seals, moves; `line` is the line of the
+    bundle, counted from 0 (the header), so that a leaf's line is its version.
+    """
+
+    def __init__(self, check: str, line: int, sentence: str) -> None:
+        super().__init__(f"{check}, line {line}: {sentence}")
+        self.check = check
+        self.line = line
+        self.sentence = sentence
+
+
+class NotCanonical(DealerError, ValueError):
+    """A value outside the canonical JSON subset, or a text that is not in canonical form."""
+
+
+class UnknownEvent(DealerError):
+    """The log contains an event that this version of dealer cannot read."""
+
+
+class HistoryUnavailable(DealerError):
+    """There is no such round, or the requested format cannot represent it."""
+
+
+class NoteFault(DealerError, ValueError):
+    """A signed note, signature line or verifier key is malformed or does not verify."""
+
+
+# How a client's table or connection ends.
+
+
+class HouseCheated(DealerError):
+    """The house sent this client contradictory or invalid data.
+
+    `evidence` is a `dealer.client.event_verifier.Evidence`, or None before the table is known.
+    """
+
+    def __init__(self, sentence: str, evidence: object = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.evidence = evidence
+
+
+class HouseUnreachable(DealerError):
+    """The server does not answer at its address, or its connections are lost repeatedly."""
+
+
+class SessionEnded(DealerError):
+    """The server closed the connection with a final close code: 1009, 4401, 4403, 4408 or 4409."""
+
+    def __init__(self, sentence: str, *, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+# Faults of the log and of its key. No player causes them, and none reaches a player.
+
+
+class DatabaseError(DealerError):
+    """The log cannot be written or read; the sentence says why and what to do."""
+
+
+class DatabaseLocked(DatabaseError):
+    """Another process has held the lock on the database for too long."""
+
+
+class DatabaseReadOnly(DatabaseError):
+    """The database, its file or its folder cannot be written."""
+
+
+class DatabaseFull(DatabaseError):
+    """The disk or the database has no space left."""
+
+
+class SchemaOutdated(DatabaseError):
+    """The database has the tables of an earlier release; run `dealer migrate`."""
+
+
+class SchemaTooNew(DatabaseError):
+    """The database has the tables of a later release than this one."""
+
+
+class DatabaseDamaged(DatabaseError):
+    """The database, or a row of it, is damaged; `logged` says whether a log line names the row."""
+
+    logged = False
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The database server cannot be reached at present; the operation may be retried."""
+
+
+class DatabaseReplaced(DatabaseError):
+    """The database file was deleted or replaced while it was open; restart the process."""
+
+
+class ConcurrentUpdate(DatabaseError):
+    """Another process changed the log first; nothing was written."""
+
+
+class OutcomeUnknown(DatabaseError):
+    """The connection was lost during COMMIT; retry with the same command id, it executes once."""
+
+
+class HouseKeyError(DealerError):
+    """The key that encrypts the log is missing, unreadable or belongs to another house."""
+
+
+__all__ = sorted(name for name, each in globals().items() if isinstance(each, type))
