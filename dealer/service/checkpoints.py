@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from dealer.errors import BadRequest, ConcurrentUpdate, DealerError, NoteFault, Unavailable
+from dealer.errors import BadRequest, ConcurrentUpdate, NoteFault, Unavailable
 from dealer.eventlog import Conflict, Log
 from dealer.eventlog.checkpoint_notes import merge_signatures
 from dealer.game.view import SPECTATOR, Viewer
@@ -16,6 +16,7 @@ from dealer.proof.checkpoint import attach_once, player, read_checkpoint
 from dealer.service.archive import require_here
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.decoding import tampered
+from dealer.service.execution import failed
 from dealer.service.executor import CommandExecutor
 from dealer.service.live_table import LiveTable
 from dealer.service.reload import Reloader
@@ -142,8 +143,9 @@ class Checkpoints:
             # Lines that arrive from now on go into the next note.
             del self._gatherings[live_table.id, size]
             await self._put_note(live_table, size, gathering.note)
-        except DealerError as error:
-            gathering.written.set_exception(error)
+            self._push(live_table, [(size, gathering.note)])
+        except Exception as error:
+            gathering.written.set_exception(failed("storing a cosignature failed", error))
             gathering.written.exception()  # retrieved, for every caller may be gone
             return
         except asyncio.CancelledError:
@@ -153,7 +155,6 @@ class Checkpoints:
             )
             gathering.written.exception()
             raise
-        self._push(live_table, [(size, gathering.note)])
         gathering.written.set_result(gathering.note)
 
     async def _put_note(self, live_table: LiveTable, size: int, note: str) -> None:

@@ -9,7 +9,6 @@ commands are decided again.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from copy import copy
 
@@ -17,7 +16,6 @@ from dealer.errors import (
     DealerError,
     Overloaded,
     Refused,
-    Unavailable,
     VersionConflict,
 )
 from dealer.eventlog import Known, Log, Result
@@ -30,6 +28,8 @@ from dealer.service.execution import (
     CommandExecution,
     CommandResult,
     StoredCommand,
+    failed,
+    internal,
     unavailable,
 )
 from dealer.service.executor import CommandExecutor
@@ -40,8 +40,6 @@ from dealer.service.reload import Reloader
 from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import EVENTS, LONG, TableCache
-
-INTERNAL = "The server had an internal error; its log says more."
 
 
 class CommandProcessor:
@@ -70,7 +68,7 @@ class CommandProcessor:
         self._savepoints = savepoints
         self._notify = notify
         self._closed = False
-        self.deadlines = Deadlines(executor, self.submit)
+        self.deadlines = Deadlines(executor, self.decide_again)
         self.reloader = Reloader(
             log,
             loader,
@@ -83,7 +81,7 @@ class CommandProcessor:
         )
         self._duplicates = DuplicateCommands(reader, self.reloader, tasks)
         self._rejections = RejectionConfirmer(
-            log, reader, self.reloader, self._duplicates, tasks, submit=self.submit
+            log, reader, self.reloader, self._duplicates, tasks, submit=self.decide_again
         )
 
     def close(self) -> None:
@@ -123,10 +121,7 @@ class CommandProcessor:
             self._log.submit(execution)
         except Exception as error:
             live_table.chain.broken = True
-            if not isinstance(error, DealerError):
-                self._report("queueing an append failed", error)
-                error = Unavailable(INTERNAL)
-            self.lost(execution, error)
+            self.lost(execution, failed("queueing an append failed", error))
             return
         round_ = live_table.table.round
         if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
@@ -138,31 +133,32 @@ class CommandProcessor:
         """A bug interrupted a decision half-way: the state in memory is undefined, so reload it."""
         live_table.chain.broken = True
         live_table.begin_reload()
-        self._report("deciding a command failed", error)
-        execution.answer(Unavailable(INTERNAL))
+        execution.answer(internal("deciding a command failed", error))
         self.reloader.start_if_due(live_table)
 
     def answer_failed(self, execution: CommandExecution, error: Exception) -> None:
         """Answer a command that could not be submitted, unless it is answered already."""
-        if not isinstance(error, DealerError):
-            self._report("submitting a command failed", error)
-            error = Unavailable(INTERNAL)
         execution.origin = None  # if it was queued, its frames are not held back for the answer
-        execution.answer(error)
-
-    def _report(self, message: str, error: Exception) -> None:
-        asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
+        execution.answer(failed("submitting a command failed", error))
 
     def _retry(self, live_table: LiveTable, executions: Sequence[CommandExecution]) -> None:
         """Decide again what was void or waited for a reload."""
         for each in executions:
-            if each.duplicate_of is not None:
-                self._duplicates.answer(live_table, each, each.duplicate_of)
-            elif each.attempts >= ATTEMPTS:
-                each.answer(VersionConflict("The table changed each time; read it and try again."))
-            else:
-                self.submit(live_table, each)
+            self.decide_again(live_table, each)
         self.deadlines.arm(live_table)
+
+    def decide_again(self, live_table: LiveTable, execution: CommandExecution) -> None:
+        """`submit`, for one of many: what goes wrong is its own answer, and nothing is raised."""
+        try:
+            if execution.duplicate_of is not None:
+                self._duplicates.answer(live_table, execution, execution.duplicate_of)
+            elif execution.attempts >= ATTEMPTS:
+                changed = "The table changed each time; read it and try again."
+                execution.answer(VersionConflict(changed))
+            else:
+                self.submit(live_table, execution)
+        except Exception as error:
+            self.answer_failed(execution, error)
 
     # After a commit, on the loop
 
@@ -189,8 +185,7 @@ class CommandProcessor:
                 if execution.waiters:
                     self._answer_waiters(execution, result)
             if execution.pending_draw is not None:
-                for answer in execution.pending_draw.answers:
-                    answer(execution.draw_outcome())
+                execution.pending_draw.answer(execution.draw_outcome())
             if live_table.commit_waiters:
                 live_table.notify_commit_waiters()
             for record in records:
@@ -219,9 +214,9 @@ class CommandProcessor:
 
     def _answer_waiters(self, execution: CommandExecution, result: CommandResult) -> None:
         stored = StoredCommand(execution.digest, execution.expected + 1, len(execution.rows))
-        while execution.waiters:
-            waiter = execution.waiters.pop(0)
-            self._duplicates.answer(execution.live_table, waiter, stored, result)
+        while execution.waiters:  # those that are left are answered after an internal error, too
+            self._duplicates.answer(execution.live_table, execution.waiters[0], stored, result)
+            del execution.waiters[0]
 
     def _settle_lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
         live_table: LiveTable = execution.live_table
@@ -247,9 +242,8 @@ class CommandProcessor:
         live_table: LiveTable = execution.live_table
         live_table.chain.broken = True
         live_table.begin_reload()
-        execution.answer(Unavailable(INTERNAL))
+        execution.answer(internal("settling an append failed", error))
         live_table.pending_retries.extend(execution.waiters)
         execution.waiters = []
         if execution.pending_draw is not None:
             execution.pending_draw.postpone()
-        self._report("settling an append failed", error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dealer.errors import CommandReused, DealerError
+from dealer.errors import CommandReused
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.event_reader import EventReader
 from dealer.service.execution import (
@@ -10,6 +10,7 @@ from dealer.service.execution import (
     CommandResult,
     Outcome,
     StoredCommand,
+    failed,
     unavailable,
 )
 from dealer.service.live_table import LiveTable
@@ -58,6 +59,6 @@ class DuplicateCommands:
                 live_table, after=stored.version - 1, count=stored.count
             )
             outcome = CommandResult(stored.version + stored.count - 1, events)
-        except DealerError as error:
-            outcome = unavailable(error)
+        except Exception as error:
+            outcome = unavailable(failed("reading a command's events failed", error))
         execution.answer(outcome)

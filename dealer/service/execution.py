@@ -129,9 +129,15 @@ class CommandExecution(Append, eq=False, kw_only=True):
             self.settler.lost(self, result)
 
     def answer(self, outcome: Outcome) -> None:
-        """Call `done`, unless this has called it before, also where it failed."""
+        """Call `done`, unless this has called it before; what it raises is reported.
+
+        Whoever answers one of many goes on to the next: no answer depends on another's.
+        """
         done, self.done = self.done, _nothing
-        done(outcome)
+        try:
+            done(outcome)
+        except Exception as error:
+            report("answering a command failed", error)
 
     def draw_outcome(self) -> Outcome:
         """The outcome of the draw that its append settles."""
@@ -180,10 +186,18 @@ class PendingDraw:
         same_player = mine.seat == other.seat and mine.taken_at == other.taken_at
         return same_player and self.draw.count == draw.count and self.draw.source == draw.source
 
+    def answer(self, outcome: Outcome) -> None:
+        """Call each of the callbacks, once."""
+        answers, self.answers = self.answers, []
+        for answer in answers:
+            try:
+                answer(outcome)
+            except Exception as error:
+                report("answering a draw failed", error)
+
     def postpone(self) -> None:
         """Answer with Unavailable: a retry finds the cards, or the shuffle that still runs."""
-        for answer in self.answers:
-            answer(Unavailable("The table was reloaded; send this again with the same cmd."))
+        self.answer(Unavailable("The table was reloaded; send this again with the same cmd."))
 
 
 def resolve(future: asyncio.Future[CommandResult]) -> OnResult:
@@ -216,6 +230,22 @@ def may_pass(error: Exception) -> bool:
         return error.temporary
     passing = isinstance(error, DatabaseError | MemoryError)
     return passing and not isinstance(error, DatabaseDamaged)
+
+
+def report(message: str, error: Exception) -> None:
+    """Log a bug, or a lack of memory, where others have to be answered first."""
+    asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
+
+
+def internal(message: str, error: Exception) -> Unavailable:
+    """The error for the caller of what was interrupted by a bug, which is reported."""
+    report(message, error)
+    return Unavailable("The server had an internal error; its log says more.")
+
+
+def failed(message: str, error: Exception) -> DealerError:
+    """The error for the caller where anything may have gone wrong: its own, or `internal`."""
+    return error if isinstance(error, DealerError) else internal(message, error)
 
 
 def unavailable(error: Exception) -> DealerError:

@@ -71,6 +71,7 @@ from dealer.service.execution import (
     CommandExecution,
     Outcome,
     PendingDraw,
+    report,
     resolve_bool,
     unavailable,
 )
@@ -240,9 +241,7 @@ class LiveTable:
         self.why_unreadable = error
         for execution in self.take_pending_retries():
             execution.answer(unavailable(error))
-        waiting, self.commit_waiters = self.commit_waiters, []
-        for _, call in waiting:
-            call(False)
+        self.notify_commit_waiters()
 
     def _transition(self, method: str) -> None:
         try:
@@ -336,15 +335,15 @@ class LiveTable:
                 return None
 
     def notify_commit_waiters(self) -> None:
-        """Call the waiters whose versions are on disk; in RELOADING all of them."""
+        """Call the waiters whose versions are on disk; unless in ACTIVE all of them."""
         if not self.commit_waiters:
             return
         waiting, self.commit_waiters = self.commit_waiters, []
         for version, call in waiting:
             if version <= self.committed:
-                call(True)
-            elif self.reloading:
-                call(False)
+                _tell(call, True)
+            elif self.state is not TableState.ACTIVE:
+                _tell(call, False)
             else:
                 self.commit_waiters.append((version, call))
 
@@ -395,3 +394,10 @@ class LiveTable:
             + self.in_flight
         )
         return size + REQUEST_BYTES * requests + SUBSCRIBER_BYTES * len(self.subscribers)
+
+
+def _tell(call: Callable[[bool], None], there: bool) -> None:
+    try:
+        call(there)
+    except Exception as error:  # the others that wait are called all the same
+        report("telling of a commit failed", error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dealer.errors import DealerError, NoRound
+from dealer.errors import NoRound
 from dealer.game.commands import Draw
 from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.service.background_tasks import BackgroundTasks
@@ -21,6 +21,7 @@ from dealer.service.execution import (
     OnResult,
     Outcome,
     PendingDraw,
+    failed,
     resolve,
 )
 from dealer.service.live_table import LiveTable
@@ -53,7 +54,7 @@ class RandomDraws:
 
         execution.done, execution.then, execution.drawn = started, draw, answer
         with live_table.held():
-            self._processor.submit(live_table, execution)
+            self._processor.decide_again(live_table, execution)
             return await future
 
     async def _resume(
@@ -77,8 +78,8 @@ class RandomDraws:
                 pending.answers.append(answer)
                 return
             drawn = await self._reader.drawn_at_seal(live_table, draw, sealed=sealed)
-        except DealerError as error:
-            answer(error)
+        except Exception as error:
+            answer(failed("reading a drawn card failed", error))
             return
         if drawn is not None:
             answer(drawn)
@@ -90,7 +91,7 @@ class RandomDraws:
         again = CommandExecution(
             command=draw, done=answer, name=f"{execution.name}/draw", digest=execution.digest
         )
-        self._processor.submit(live_table, again)
+        self._processor.decide_again(live_table, again)
 
     async def _sealed_at(self, live_table: LiveTable, *, after: int) -> int | None:
         """The version of the DeckSealed of the shuffle begun at `after`; None before it."""

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
-from dealer.service.execution import ATTEMPTS, CommandExecution, Outcome, unavailable
+from dealer.service.execution import ATTEMPTS, CommandExecution, Outcome, failed, unavailable
 from dealer.service.live_table import LiveTable, PendingRejection
 from dealer.service.reload import Reloader
 
 
 class RejectionConfirmer:
-    """Confirms rejections; `submit` takes a request that has to be decided again."""
+    """Confirms rejections; `submit` decides a request again, and raises nothing."""
 
     def __init__(
         self,
@@ -59,8 +58,8 @@ class RejectionConfirmer:
         chain = live_table.chain
         try:
             stored = await self._reader.find_command(live_table, execution.name or "")
-        except DealerError as error:
-            execution.answer(unavailable(error))
+        except Exception as error:
+            execution.answer(unavailable(failed("searching a command failed", error)))
             return
         if stored is not None:
             self._duplicates.answer(live_table, execution, stored)
@@ -106,9 +105,10 @@ class RejectionConfirmer:
     ) -> None:
         try:
             await self._reloader.catch_up(live_table)
-        except DealerError as error:
+        except Exception as error:
+            answer = unavailable(failed("confirming refusals failed", error))
             for execution, _, _ in pending:
-                execution.answer(unavailable(error))
+                execution.answer(answer)
             return
         for execution, outcome, chain in pending:
             execution.attempts += 1

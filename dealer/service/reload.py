@@ -12,7 +12,7 @@ from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
-from dealer.service.execution import CommandExecution, may_pass, unavailable
+from dealer.service.execution import CommandExecution, may_pass, report, unavailable
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
 from dealer.service.snapshots import CommitNotice, NoticeListener
@@ -90,9 +90,7 @@ class Reloader:
                 break
             except Exception as error:
                 if not isinstance(error, DealerError):
-                    asyncio.get_running_loop().call_exception_handler(
-                        {"message": "reloading a table failed", "exception": error}
-                    )
+                    report("reloading a table failed", error)
                 if not may_pass(error):
                     self._give_up(live_table, error)
                     return
@@ -101,16 +99,20 @@ class Reloader:
                 live_table.read_failed()
                 # Spread the retries of all tables and nodes for when the database is back.
                 await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
-        live_table.adopt(fresh)
-        if notice.entries:
-            self._on_foreign_events(live_table)
-        if notice.entries or notice.reset:
-            self._notify(live_table, notice)
+        try:
+            live_table.adopt(fresh)
+            if notice.entries:
+                self._on_foreign_events(live_table)
+            if notice.entries or notice.reset:
+                self._notify(live_table, notice)
+        except Exception as error:  # half published: subscribers and callers begin again
+            report("publishing a reloaded table failed", error)
+            self._give_up(live_table, error)
+            return
         # Another process may have sealed the shuffle that a draw waits for.
         live_table.postpone_draw()
-        requests = live_table.resume()
+        self._retry(live_table, live_table.resume())
         self._cache.weigh(live_table)
-        self._retry(live_table, requests)
 
     def _give_up(self, live_table: LiveTable, error: Exception) -> None:
         """Another process has archived the table, or its log cannot be read: no retry helps.
