@@ -19,8 +19,14 @@ GZIP = b"\x1f\x8b"
 MARK = b"\xef\xbb\xbf"
 
 LONGEST = 2**30
-LONGEST_RATIO = 100
-"""Most bytes of a decompressed file: in all, and for each byte of the compressed one."""
+LONGEST_RATIO = 20
+"""Most bytes of a decompressed file: in all, and for each byte of the compressed one.
+
+A bundle is mostly digests and becomes about 4 times shorter.
+"""
+
+SHORTEST_LINE = 17
+"""Bytes of the shortest line that a bundle may have, `{"checkpoint":""}`."""
 
 DECOMPRESSED = "the file was compressed with gzip; it was decompressed"
 UNMARKED = "a byte order mark was put before the first line; it was removed"
@@ -50,9 +56,16 @@ def write(*, origin: str, key: bytes, leaves: Iterable[str], notes: Iterable[str
 def read(data: bytes) -> list[bytes]:
     """The lines of a file, separated by newline only; the last newline is optional.
 
-    The content is not validated: any bytes have lines, and the verifier reports their faults.
+    The content is not validated: any bytes have lines, and the verifier reports their faults. What
+    follows a line of less than `SHORTEST_LINE` bytes is left as one: that line is a fault, and
+    millions of short lines would take a hundred times the memory of the file.
     """
-    return data.removesuffix(b"\n").split(b"\n")
+    data, lines, start, length = data.removesuffix(b"\n"), [], 0, SHORTEST_LINE
+    while length >= SHORTEST_LINE and (end := data.find(b"\n", start)) >= 0:
+        lines.append(data[start:end])
+        start, length = end + 1, end - start
+    lines.append(data[start:])
+    return lines
 
 
 class Restored(NamedTuple):

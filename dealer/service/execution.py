@@ -131,7 +131,7 @@ class CommandExecution(Append, eq=False, kw_only=True):
     def answer(self, outcome: Outcome) -> None:
         """Call `done`, unless this has called it before; what it raises is reported.
 
-        Whoever answers one of many goes on to the next: no answer depends on another's.
+        A caller that answers several commands goes on to the next one.
         """
         done, self.done = self.done, _nothing
         try:

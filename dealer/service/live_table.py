@@ -341,9 +341,9 @@ class LiveTable:
         waiting, self.commit_waiters = self.commit_waiters, []
         for version, call in waiting:
             if version <= self.committed:
-                _tell(call, True)
+                _call(call, True)
             elif self.state is not TableState.ACTIVE:
-                _tell(call, False)
+                _call(call, False)
             else:
                 self.commit_waiters.append((version, call))
 
@@ -396,8 +396,8 @@ class LiveTable:
         return size + REQUEST_BYTES * requests + SUBSCRIBER_BYTES * len(self.subscribers)
 
 
-def _tell(call: Callable[[bool], None], there: bool) -> None:
+def _call(call: Callable[[bool], None], there: bool) -> None:
     try:
         call(there)
     except Exception as error:  # the others that wait are called all the same
-        report("telling of a commit failed", error)
+        report("notifying of a commit failed", error)

@@ -121,19 +121,27 @@ const noRemarks = () => ({
   pinned: false, // whether the key was given by the caller
 });
 
+/** Bytes of the shortest line that a bundle may have, `{"checkpoint":""}`. */
+const SHORTEST_LINE = 17;
+
 /**
  * The lines of a bundle file. Only a newline ends a line; the last line may lack it.
+ *
+ * What follows a line of less than `SHORTEST_LINE` bytes is left as one: that line is a fault, and
+ * millions of short lines would take a hundred times the memory of the file.
  *
  * @param {Uint8Array} file
  * @returns {Uint8Array[]}
  */
 export function linesOf(file) {
+  const data = file.at(-1) === LF ? file.subarray(0, -1) : file;
   const lines = [];
-  let start = 0;
-  for (let end; (end = file.indexOf(0x0a, start)) >= 0; start = end + 1) {
-    lines.push(file.subarray(start, end));
+  let [start, length] = [0, SHORTEST_LINE];
+  for (let end; length >= SHORTEST_LINE && (end = data.indexOf(LF, start)) >= 0; start = end + 1) {
+    lines.push(data.subarray(start, end));
+    length = end - start;
   }
-  if (start < file.length || start === 0) lines.push(file.subarray(start));
+  lines.push(data.subarray(start));
   return lines;
 }
 
@@ -156,7 +164,7 @@ export const NOTES = {
 
 /** Most bytes of a decompressed file: in all, and for each byte of the compressed one. */
 const LONGEST = 2 ** 30;
-const LONGEST_RATIO = 100;
+const LONGEST_RATIO = 20;
 
 const [LF, CR] = [0x0a, 0x0d];
 const beginsWith = (file, ...first) => first.every((byte, n) => file[n] === byte);
@@ -251,6 +259,10 @@ const BEGINNINGS = [
 ];
 const UTF_16 = ["\xff\xfe", "\xfe\xff", "{\0", "\0{"];
 
+/** Members of the errors that servers and proxies send as JSON; `error` is also JSON-RPC's. */
+const ERROR = ["error", "errors", "detail", "message"];
+const ERROR_MAX = 64 * 1024; // bytes of a file that may be such an error
+
 /** The first bytes of a line as characters U+0000–00FF. */
 function beginningOf(line) {
   const bytes = typeof line === "string" ? utf8.encode(line.slice(0, 64)) : line;
@@ -271,28 +283,29 @@ function kindOf({ check, line, message }, lines, notes) {
   if (typeof given === "string" ? given.endsWith("\r") : given?.[given.length - 1] === CR) {
     return `This line ends with CR: only CRLF at the end of every line is undone. ${AGAIN}`;
   }
-  if (line > 0 && beginningOf(given).startsWith("\xef\xbb\xbf")) {
-    return `A byte order mark is inside the file: only one at its beginning is undone. ${AGAIN}`;
+  if (beginningOf(given).startsWith("\xef\xbb\xbf")) {
+    const where = line === 0 ? "left before the first line" : "inside the file";
+    return `A byte order mark is ${where}: only one at its beginning is undone. ${AGAIN}`;
   }
   if (message === NOT_CANONICAL) {
     return "This line is JSON, but not in its canonical form: its spaces, escapes or numbers or " +
       `the order of its members were changed, as by a program that reads and writes JSON. ${AGAIN}`;
   }
   const cut = line === end && notes.includes(NOTES.newline) && beginningOf(given).startsWith("{");
-  if (!cut || isJson(given)) return null;
+  if (!cut || jsonOf([given]) !== undefined) return null;
   const held = line === 0 ? "no line holds" : `the header and ${line - 1} lines hold`;
   return `The file is cut at line ${line}; ${held}. Download the rest, or all of it.`;
 }
 
 function kindByBeginning(lines) {
   const first = beginningOf(lines[0]);
-  const filled = lines.find((one) => beginningOf(one).search(/[^ \t\r\n]/) >= 0);
-  if (filled === undefined) return `The file is empty. ${AGAIN}`;
+  let text = "";
+  for (let n = 0; text === "" && n < lines.length; n++) text = firstText(lines[n]);
+  if (text === "") return `The file is empty. ${AGAIN}`;
   for (const [beginning, sentence] of BEGINNINGS) if (first.startsWith(beginning)) return sentence;
   if (UTF_16.some((beginning) => first.startsWith(beginning))) {
     return "This is UTF-16 text; a bundle is UTF-8. Save it as UTF-8, or download it again.";
   }
-  const text = beginningOf(filled).replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
   if (text.startsWith("<")) {
     const html = /^<(?:!doctype html|html|head|body)/i.test(text);
     return `This is ${html ? "an HTML page" : "HTML or XML"}, not a bundle. ${AGAIN}`;
@@ -300,19 +313,44 @@ function kindByBeginning(lines) {
   if (text.startsWith("[")) {
     return `This is a JSON array; a bundle is lines, each with one JSON object. ${AGAIN}`;
   }
+  if (isError(lines)) {
+    return `This is an error of a server, not a bundle; its text says what failed. ${AGAIN}`;
+  }
   if (text === "{") {
     return `This JSON was indented; each line of a bundle is one JSON object. ${AGAIN}`;
+  }
+  if (/^[A-Za-z"][^\0-\x08\x0b\x0c\x0e-\x1f\x7f]*$/.test(text)) {
+    return `This is text, not a bundle; an error of a server says what failed. ${AGAIN}`;
   }
   return null;
 }
 
-function isJson(line) {
+/** The first bytes of a line after its spaces; of what was left as one line the first line. */
+function firstText(line) {
+  if (typeof line === "string") line = utf8.encode(line.replace(/^[ \t\r\n]+/, "").slice(0, 64));
+  if (!(line instanceof Uint8Array)) return "";
+  const start = line.findIndex((byte) => ![0x20, 0x09, CR, LF].includes(byte));
+  if (start < 0) return "";
+  const text = String.fromCharCode(...line.subarray(start, start + 64));
+  return text.replace(/\n[^]*$/, "").replace(/[ \t\r\n]+$/, "");
+}
+
+/** Whether the file is a JSON object in which a server says what failed. */
+function isError(lines) {
+  if (lines.reduce((sum, line) => sum + (line?.length ?? 0), 0) > ERROR_MAX) return false;
+  const value = jsonOf(lines);
+  return isObject(value) && !Object.hasOwn(value, "bundle") &&
+    ERROR.some((name) => Object.hasOwn(value, name));
+}
+
+/** The value of lines that are one JSON text; undefined if they are none. */
+function jsonOf(lines) {
   try {
-    JSON.parse(typeof line === "string" ? line : decodeUtf8(line));
+    const texts = lines.map((line) => (typeof line === "string" ? line : decodeUtf8(line)));
+    return JSON.parse(texts.join("\n"));
   } catch {
-    return false;
+    return undefined;
   }
-  return true;
 }
 
 

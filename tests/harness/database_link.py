@@ -40,7 +40,7 @@ class DatabaseLink(Relay):
                     self.cuts += 1
                     self.cut_at = lambda data: False
                     if self.lost == "reply":
-                        back.cancel()
+                        await self.break_off((back,))  # it reads from the server, as this does
                         to_server.write(data)
                         await to_server.drain()
                         await server.read(1)

@@ -47,6 +47,10 @@ class Relay(ABC):
 
     @staticmethod
     async def break_off(pairs: Sequence[asyncio.Task[None]]) -> None:
+        """Cancel these tasks, and wait until they have ended: then others may read their streams.
+
+        A stream has one reader at a time: a second one gets RuntimeError.
+        """
         for pair in pairs:
             pair.cancel()
         await asyncio.gather(*pairs, return_exceptions=True)

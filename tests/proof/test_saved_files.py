@@ -96,7 +96,24 @@ OTHER: dict[str, tuple[bytes, int, str]] = {
     "CR in a string": (BUNDLE.replace(b"Ada", b"A\rda", 1), 2, ""),
     "CR in a string, CRLF": (_crlf(BUNDLE.replace(b"Ada", b"A\rda", 1)), 0, "This line ends with"),
     "mark inside": (BUNDLE.replace(b"\n", b"\n" + MARK, 1), 1, "A byte order mark is inside"),
-    "two marks": (MARK + MARK + BUNDLE, 0, ""),
+    "two marks": (MARK + MARK + BUNDLE, 0, "A byte order mark is left before the first line"),
+    "two marks, CRLF": (MARK + MARK + _crlf(BUNDLE), 0, "A byte order mark is left"),
+    "two marks, gzip": (gzip.compress(MARK + MARK + BUNDLE), 0, "A byte order mark is left"),
+    "error of JSON-RPC": (
+        b'{"jsonrpc":"2.0","error":{"code":30,"message":"There is no such table."},"id":1}',
+        0,
+        "This is an error of a server",
+    ),
+    "error of decks": (b'{"success": false, "error": "No such deck."}\n', 0, "This is an error"),
+    "error, indented": (b'{\n  "message": "Bad gateway"\n}\n', 0, "This is an error of a server"),
+    "error, marked": (MARK + b'{"detail":"Not Found"}\r\n', 0, "This is an error of a server"),
+    "sentence": (b"There is no such table.\n", 0, "This is text, not a bundle"),
+    "sentences": (b"\nerror: 502\n\nThe log cannot be read.\n", 0, "This is text, not a bundle"),
+    "JSON string": (b'"Not Found"', 0, "This is text, not a bundle"),
+    "header with an error": (b'{"bundle":"dealer/v1","error":"x"}\n', 0, "The header"),
+    "note": (b'{"note":"x"}\n{"note":"y"}\n', 0, "The header"),
+    "image": (b"GIF89a\x01\x00\x01\x00", 0, "This is not"),
+    "indented after spaces": (b' \n\n {\n  "bundle": "x"\n}\n', 0, "This JSON was indented"),
     "space before": (b" " + BUNDLE, 0, REWRITTEN),
     "line of a space": (BUNDLE + b" \n", len(LINES), ""),
     "empty line inside": (BUNDLE.replace(b"\n", b"\n\n", 1), 1, ""),
@@ -185,7 +202,29 @@ def test_a_bomb_takes_no_more_memory_than_its_bound() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("line", [b"\n", b"{}\n", b'{"checkpoint":""}\n'])
+def test_short_lines_take_no_more_memory_than_their_file_does(line: bytes) -> None:
+    before = BUNDLE[: BUNDLE.index(b'{"checkpoint"')]
+    file = before + line * (2**20 // len(line))
+    tracemalloc.start()
+    try:
+        lines = bundle.read(file)
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(file)
+    finally:
+        tracemalloc.stop()
+    assert b"\n".join(lines) == file.removesuffix(b"\n")
+    fault = verify(lines).fault
+    assert fault is not None
+    assert fault.check == ("heads" if line.startswith(b'{"checkpoint"') else "form")
+
+
+def test_the_shortest_line_is_a_line() -> None:
+    assert len('{"checkpoint":""}') == bundle.SHORTEST_LINE
+    assert bundle.read(b'{"checkpoint":""}\n' * 3) == [b'{"checkpoint":""}'] * 3
+    assert bundle.read(b"a\nb\nc\n") == [b"a", b"b\nc"]
+
+
 def test_what_is_within_the_bound_is_decompressed() -> None:
-    file = gzip.compress(BUNDLE + b"\n" * 20 * len(BUNDLE))
-    assert len(BUNDLE) * 21 < bundle.LONGEST_RATIO * len(file)
+    file = gzip.compress(BUNDLE + b"\n" * 4 * len(BUNDLE))
+    assert len(BUNDLE) * 5 < bundle.LONGEST_RATIO * len(file)
     assert restore(file) == Restored(BUNDLE, [DECOMPRESSED, EMPTY_LINES])

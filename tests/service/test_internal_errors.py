@@ -92,14 +92,14 @@ async def test_a_callback_that_fails_keeps_no_other_one_waiting(
     assert [type(error) for error in reported] == [ZeroDivisionError]
 
 
-async def test_who_waits_for_a_commit_is_told_after_one_that_fails(service, reported) -> None:
+async def test_who_waits_for_a_commit_is_called_after_one_that_fails(service, reported) -> None:
     live_table = await new_table(service)
-    told: list[bool] = []
+    called: list[bool] = []
     version = live_table.table.version + 1
     live_table.when_committed(version, fail)
-    live_table.when_committed(version, told.append)
+    live_table.when_committed(version, called.append)
     await service.execute(live_table, TakeSeat("Dan"))
-    assert told == [True]
+    assert called == [True]
     assert live_table.state is TableState.ACTIVE
     assert [type(error) for error in reported] == [ZeroDivisionError]
 

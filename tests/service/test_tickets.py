@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.errors import BadToken, TicketExpired
+from dealer.errors import BadToken, HouseKeyError, TicketExpired
 from dealer.eventlog.encryption import HouseKeys
 from dealer.service import LiveTable
 from dealer.service.service_keys import ServiceKey, ServiceKeys
-from dealer.service.tickets import TICKET_MAX, Tickets, user_digest
+from dealer.service.tickets import TICKET_MAX, Tickets, ticket_digest, user_digest
 
 NOW = 1_800_000_000_000
 KEYS, OTHERS = HouseKeys(bytes(32)), HouseKeys(bytes(31) + b"\x01")
@@ -72,6 +74,28 @@ def test_no_other_text_is_a_ticket(given, data) -> None:
             tickets.open(TABLE, changed)
     with pytest.raises(BadToken):
         Tickets(OTHERS, service_keys(), lambda: NOW).open(TABLE, text)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_ticket_of_an_earlier_house_key_is_valid_after_a_rotation(restarted: bool) -> None:
+    """It is sealed under the key of its table, which keeps it."""
+    before, after = HouseKeys(b"\1" * 32), HouseKeys(b"\2" * 32)
+    table = LiveTable(TABLE.id, TABLE.table_id)
+    table.table.key = before.public_key
+    given: Any = {"name": "Ada", "seat": 2, "subject": "u1", "bot": False, "seconds": 60}
+    text, _ = Tickets(before, service_keys(), lambda: NOW).make(table, SHOP, **given)
+    digest = ticket_digest(before, text)
+    if restarted:
+        keys = HouseKeys(b"\2" * 32, earlier=[HouseKeys(b"\1" * 32)])
+    else:
+        keys = before
+        keys.adopt(after)
+    assert keys.public_key == after.public_key
+    opened = Tickets(keys, service_keys(), lambda: NOW).open(table, text)
+    assert (opened.name, opened.seat) == ("Ada", 2)
+    assert ticket_digest(keys.of(table.table.key), text) == digest  # so it is used once
+    with pytest.raises(HouseKeyError, match="earlier house key whose file is missing"):
+        Tickets(HouseKeys(b"\2" * 32), service_keys(), lambda: NOW).open(table, text)
 
 
 def test_a_ticket_ends_with_the_key_of_its_service() -> None:

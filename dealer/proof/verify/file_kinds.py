@@ -8,6 +8,7 @@ An independent verifier names the same kinds with the same sentences.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from dealer.errors import ProofFault
@@ -42,6 +43,14 @@ BEGINNINGS: Sequence[tuple[bytes, str]] = (
 UTF_16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{")
 SPACE = b" \t\r\n"
 HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
+TEXT = re.compile(rb"[A-Za-z\"][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*")
+"""A sentence, like the answer `There is no such table.`"""
+
+ERROR = {"error", "errors", "detail", "message"}
+"""Members of the errors that servers and proxies send as JSON; `error` is also JSON-RPC's."""
+
+ERROR_MAX = 64 * 1024
+"""Bytes of a file that may be such an error."""
 
 
 def named(fault: ProofFault, lines: Sequence[object], notes: Sequence[str]) -> ProofFault:
@@ -68,8 +77,9 @@ def _kind(fault: ProofFault, lines: Sequence[object], notes: Sequence[str]) -> s
         return kind
     if line.endswith(b"\r"):
         return f"This line ends with CR: only CRLF at the end of every line is undone. {AGAIN}"
-    if fault.line > 0 and line.startswith(MARK):
-        return f"A byte order mark is inside the file: only one at its beginning is undone. {AGAIN}"
+    if line.startswith(MARK):
+        where = "inside the file" if fault.line else "left before the first line"
+        return f"A byte order mark is {where}: only one at its beginning is undone. {AGAIN}"
     if fault.sentence == NOT_CANONICAL:
         return (
             "This line is JSON, but not in its canonical form: its spaces, escapes or numbers or "
@@ -84,7 +94,7 @@ def _kind(fault: ProofFault, lines: Sequence[object], notes: Sequence[str]) -> s
 
 def _kind_by_beginning(first: bytes, lines: Sequence[object]) -> str | None:
     """What a file with this first line is."""
-    text = next(filter(None, (_bytes(line)[:64].strip(SPACE) for line in lines)), None)
+    text = next(filter(None, map(_first_text, lines)), None)
     if text is None:
         return f"The file is empty. {AGAIN}"
     for beginning, sentence in BEGINNINGS:
@@ -97,9 +107,30 @@ def _kind_by_beginning(first: bytes, lines: Sequence[object]) -> str | None:
         return f"This is {what}, not a bundle. {AGAIN}"
     if text.startswith(b"["):
         return f"This is a JSON array; a bundle is lines, each with one JSON object. {AGAIN}"
+    if _is_error(lines):
+        return f"This is an error of a server, not a bundle; its text says what failed. {AGAIN}"
     if text == b"{":
         return f"This JSON was indented; each line of a bundle is one JSON object. {AGAIN}"
+    if TEXT.fullmatch(text):
+        return f"This is text, not a bundle; an error of a server says what failed. {AGAIN}"
     return None
+
+
+def _first_text(line: object) -> bytes:
+    """The first bytes of a line after its spaces; of what was left as one line the first line."""
+    return _bytes(line).lstrip(SPACE)[:64].split(b"\n", 1)[0].rstrip(SPACE)
+
+
+def _is_error(lines: Sequence[object]) -> bool:
+    """Whether the file is a JSON object in which a server says what failed."""
+    parts = [_bytes(line) for line in lines]
+    if sum(map(len, parts)) > ERROR_MAX:
+        return False
+    try:
+        value = json.loads(b"\n".join(parts).decode())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "bundle" not in value and bool(ERROR & value.keys())
 
 
 def _bytes(line: object) -> bytes:
