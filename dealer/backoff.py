@@ -1,8 +1,13 @@
-"""Exponential backoff with full jitter."""
+"""When to try again: exponential backoff with full jitter, pauses, polls."""
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+from dealer.errors import DealerError
 
 
 class Backoff:
@@ -36,3 +41,30 @@ def jittered(delay: float) -> float:
     "Full jitter" of https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
     """
     return random.uniform(0, delay)
+
+
+def around(seconds: float) -> float:
+    """A random time of `seconds` in the mean, half of it at least and one and a half at most.
+
+    For retries that go on until something is back: those of all tables and nodes are spread, and
+    none comes at once.
+    """
+    return seconds / 2 + jittered(seconds)
+
+
+async def poll(seconds: float, work: Callable[[], Awaitable[object]]) -> NoReturn:
+    """Await `work()` again and again until cancelled, each time after so many seconds.
+
+    A DealerError, as of a database that is away, is left to the next time. Any other exception is
+    a bug, which is reported to the loop; it does not end the polling either.
+    """
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await work()
+        except DealerError:
+            continue
+        except Exception as error:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "polling failed", "exception": error}
+            )

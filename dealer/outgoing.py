@@ -15,6 +15,7 @@ from typing import Any
 from urllib.request import (
     BaseHandler,
     HTTPHandler,
+    HTTPRedirectHandler,
     HTTPSHandler,
     OpenerDirector,
     Request,
@@ -64,9 +65,13 @@ class Attempts:
         return NotConnected(f"no connection to {'; '.join(self._problems) or 'any address'}")
 
 
-def opener(*handlers: BaseHandler | type[BaseHandler]) -> OpenerDirector:
-    """An opener of `urllib` that connects like this; its timeout is that of a connection, too."""
-    return build_opener(*handlers, _Http, _Https)
+def opener(*handlers: BaseHandler, redirects: bool = True) -> OpenerDirector:
+    """An opener of `urllib` that connects like this; its timeout is that of a connection, too.
+
+    Without `redirects` an answer that names another address is an error, as where a token is sent.
+    """
+    own = [_Http, _Https] if redirects else [_Http, _Https, _NoRedirects]
+    return build_opener(*handlers, *own)
 
 
 def _connect(place: tuple[str, int], timeout: float, _: object = None) -> socket.socket:
@@ -94,6 +99,11 @@ class _Http(HTTPHandler):
 class _Https(HTTPSHandler):
     def https_open(self, req: Request) -> HTTPResponse:
         return self.do_open(_in_turn(HTTPSConnection), req)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def _in_turn(kind: type[HTTPConnection]) -> Callable[..., HTTPConnection]:

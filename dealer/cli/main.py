@@ -36,13 +36,14 @@ from dealer.cli.commands import (
 )
 from dealer.cli.commands.lab import experiments as lab
 from dealer.cli.garbage_collection import few_collections
+from dealer.cli.options import Commands
 from dealer.cli.output import echo, echo_err
 from dealer.cli.server_options import LIMITS_HELP
 from dealer.cli.streams import guard
 from dealer.errors import DealerError
 from dealer.version import running_version
 
-app = typer.Typer(
+app = Commands(
     name="dealer",
     no_args_is_help=True,
     add_completion=False,

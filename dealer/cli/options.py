@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from getpass import getuser
 from inspect import Parameter
 from math import inf
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from dealer.config import SETTINGS, with_password
 from dealer.errors import BadRequest, ConfigurationError, TableArchived
 
 if TYPE_CHECKING:
     from dealer.eventlog import Log, ReadOnlyLog
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class Commands(typer.Typer):
+    """Commands in which an option is given once, unless it may be given several times."""
+
+    def command(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:
+        """As in Typer."""
+        return super().command(*args, cls=_EachOnce, **options)
+
+
+class _EachOnce(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As in Typer; refuses an option of which all values but the last would be ignored."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for option in given:
+            if given.count(option) > 1 and not option.multiple:
+                name = max(option.opts, key=len)
+                raise typer.BadParameter("it is given more than once.", ctx=ctx, param_hint=name)
+        return super().parse_args(ctx, args)
+
 
 _SETTINGS = {setting.name: setting for setting in SETTINGS}
 

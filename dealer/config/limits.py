@@ -79,7 +79,9 @@ def read_limits(pairs: Iterable[str], environ: Mapping[str, str]) -> Limits:
             raise ConfigurationError(
                 f"--limit must be NAME=VALUE, where NAME is one of {', '.join(kinds)}."
             )
-        given[name] = (value, f"--limit {name}")
+        if given.get(name, ("", ""))[1] == (where := f"--limit {name}"):
+            raise ConfigurationError(f"{where} is given more than once.")
+        given[name] = (value, where)
     values: dict[str, Any] = {
         name: _above_zero(kinds[name], text, where) for name, (text, where) in given.items()
     }

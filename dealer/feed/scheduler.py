@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from logging import getLogger
 
+from dealer.backoff import around
 from dealer.errors import DealerError
 from dealer.eventlog import Append, Log
 from dealer.feed.head import FeedHead
@@ -108,7 +109,7 @@ class FeedScheduler:
                     _log.error("feed not written, retrying", extra={"fields": {"says": str(error)}})
                 self._failing = True
                 self._hint.set()
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(around(RETRY_SECONDS))
             if poll:
                 followed = self._head.followers > 0
                 poll_due = loop.time() + (POLL_FOLLOWED_SECONDS if followed else POLL_SECONDS)

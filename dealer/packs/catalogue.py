@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import resources
@@ -13,13 +15,19 @@ from typing import Any, NamedTuple
 from dealer.errors import ConfigurationError
 from dealer.packs import game, members, pack
 from dealer.packs.csv_pack import parse_csv
-from dealer.packs.encoding import decode
 
 FILE_MAX = 2 * 1024 * 1024
 """Bytes of a file of a pack or a game."""
 
 FILES_MAX = 200
 """Files of a folder."""
+
+SAVE = "Save it as UTF-8; spreadsheet programs call that “CSV UTF-8” or “Unicode (UTF-8)”."
+
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # of spreadsheet programs: .xlsx and .ods, .xls
+_LINE_END = re.compile("\r\n?|\n")
 
 _CSV, _JSON = ".csv", ".json"
 
@@ -147,3 +155,34 @@ def _read_game(path: Traversable, text: str, *, packs: Mapping[str, Any]) -> dic
 
 def _dump(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def decode(data: bytes) -> str:
+    """The text of a file that a person saved: UTF-8, or UTF-16 with its mark, which stays.
+
+    Raises ConfigurationError, with the place of the first byte that cannot be read. Text in another
+    character set would have other letters, and bytes do not say which set it was.
+    """
+    if data.startswith(_WORKBOOKS):
+        raise ConfigurationError(f"it is a workbook, not a text. {SAVE}")
+    if data.startswith(_UTF_32):
+        raise ConfigurationError(f"it is UTF-32. {SAVE}")
+    encoding = _UTF_16.get(data[:2], "utf-8")
+    zero = -1 if encoding in _UTF_16.values() else data.find(0)
+    if zero >= 0:
+        at = _place(data, zero, encoding)
+        raise ConfigurationError(
+            f"{at} is 0x00, as in UTF-16 without a byte order mark at its beginning. {SAVE}"
+        )
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        at = _place(data, error.start, encoding)
+        found = f"0x{data[error.start]:02X}, which is not {encoding[:6].upper()}"
+        raise ConfigurationError(f"{at} is {found}. {SAVE}") from None
+
+
+def _place(data: bytes, start: int, encoding: str) -> str:
+    """The line of a byte and its place in the line, both from 1 on."""
+    lines = _LINE_END.split(data[:start].decode(encoding, "replace"))
+    return f"line {len(lines)}, byte {len(lines[-1].encode(encoding)) + 1}"

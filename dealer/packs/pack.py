@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dealer.errors import ConfigurationError
-from dealer.packs import codes, members
+from dealer.errors import BadRequest, ConfigurationError
+from dealer.game.cards import UNKNOWN, check_deck
+from dealer.packs import members
 from dealer.packs.members import Text
 
 CARDS_MAX = 1024
@@ -17,6 +19,9 @@ _RANK = ("rank", "name", "corner", "text", "svg")
 _CARD = ("name", "suit", "rank", "colour", "ground", "corner", "text", "svg", "count")
 _BACK = ("colour", "svg")
 _CORNER_MAX = 6
+
+_PLAIN = re.compile(r"[!#-\[\]-~]{1,16}")
+FILL = "_"
 
 _READERS: dict[str, Callable[[Any, str], Any]] = {
     "name": members.text,
@@ -43,8 +48,8 @@ def read(given: Mapping[str, Any], *, name: str) -> dict[str, Any]:
     ranks = _by_key(given.get("ranks", []), "ranks", "rank", _RANK)
     pattern = members.text(given["named"], "named") if "named" in given else None
     cards = _cards(given.get("cards"), suits, ranks, pattern)
-    bases = codes.base_codes([card["code"] for card in cards])
-    deck = codes.deck_of(bases, [card.pop("count") for card in cards])
+    bases = base_codes([card["code"] for card in cards])
+    deck = deck_of(bases, [card.pop("count") for card in cards])
     by_code = {}
     for base, card in zip(bases, cards, strict=True):
         written = card.pop("code")
@@ -105,3 +110,40 @@ def _cards(
         count = members.whole(card.get("count", 1), f"{at}: count", least=1, most=CARDS_MAX)
         cards.append({**card, "code": code, "count": count})
     return cards
+
+
+# Codes on the wire, from those that the author wrote. README.md has the mapping, which depends only
+# on the file.
+
+
+def base_codes(written: Sequence[str]) -> list[str]:
+    """The code of each card without the number of its copy; all have one length."""
+    if all(_PLAIN.fullmatch(code) and code != UNKNOWN for code in written):
+        width = max(map(len, written))
+        filled = [code.ljust(width, FILL) for code in written]
+        for index, code in enumerate(filled):
+            if code in filled[:index]:
+                other = written[filled.index(code)]
+                raise ConfigurationError(
+                    f"cards: {json.dumps(written[index])} and {json.dumps(other)} would both get "
+                    f"the code {code}; rename one of them."
+                )
+        return filled
+    width = len(str(len(written)))
+    return [f"{number:0{width}}" for number in range(1, len(written) + 1)]
+
+
+def deck_of(bases: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """The codes of the whole deck, in the order of the file; `counts` are the copies of each."""
+    most = max(counts)
+    width = len(str(most))
+    deck = [
+        base if most == 1 else f"{base}.{copy:0{width}}"
+        for base, count in zip(bases, counts, strict=True)
+        for copy in range(1, count + 1)
+    ]
+    try:
+        check_deck(deck)
+    except BadRequest as error:
+        raise ConfigurationError(f"cards: {error}") from None
+    return deck

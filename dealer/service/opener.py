@@ -7,10 +7,9 @@ IPv6 address, which is what one customer gets. No address is stored.
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 
+from dealer.backoff import poll
 from dealer.errors import DealerError
 from dealer.eventlog import Log, openers
 from dealer.eventlog.encryption import HouseKeys
@@ -65,7 +64,4 @@ class Openers:
 
     async def run(self) -> None:
         """Call `write` every second until cancelled; after an error the openers are retried."""
-        while True:
-            await asyncio.sleep(EVERY_SECONDS)
-            with suppress(DealerError):
-                await self.write()
+        await poll(EVERY_SECONDS, self.write)

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from dealer.backoff import poll
 from dealer.errors import DatabaseReplaced, DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.health import ProjectorLag, projector_lag, require_write, require_write_lock
@@ -75,14 +76,7 @@ class Probe:
 
     async def run(self) -> None:
         """Check once a second until cancelled."""
-        while True:
-            await asyncio.sleep(SECONDS)
-            try:
-                await self.check()
-            except Exception as error:
-                asyncio.get_running_loop().call_exception_handler(
-                    {"message": "checking the readiness failed", "exception": error}
-                )
+        await poll(SECONDS, self.check)
 
     async def check(self) -> None:
         """Check now; the log has a line when the result is another than that of the last check."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from dealer.backoff import jittered
+from dealer.backoff import around
 from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
@@ -98,7 +98,7 @@ class Reloader:
                     execution.answer(unavailable(error))
                 live_table.read_failed()
                 # Spread the retries of all tables and nodes for when the database is back.
-                await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
+                await asyncio.sleep(around(RETRY_SECONDS))
         try:
             live_table.adopt(fresh)
             if notice.entries:

@@ -7,16 +7,16 @@ keys, so that a revoked one ends within a second, also on open connections.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 
-from dealer.errors import ConfigurationError, DealerError
+from dealer.backoff import poll
+from dealer.errors import ConfigurationError
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.service_keys import stored_keys
 
@@ -114,7 +114,4 @@ class ServiceKeys:
 
     async def run(self, log: ReadOnlyLog) -> None:
         """Poll until cancelled; while the database is unavailable the last known keys apply."""
-        while True:
-            await asyncio.sleep(POLL_SECONDS)
-            with suppress(DealerError):
-                await self.refresh(log)
+        await poll(POLL_SECONDS, partial(self.refresh, log))

@@ -21,8 +21,8 @@ from dealer.service.clock import utc_ms
 from dealer.service.service import Service
 from dealer.service.service_keys import ServiceKeys
 from dealer.webhooks.addresses import parse_url
+from dealer.webhooks.delivery import SECRET_BYTES, SIGNINGS, WebhookSigner
 from dealer.webhooks.runner import Environment, WebhookRunner
-from dealer.webhooks.signing import SECRET_BYTES, SIGNINGS, signer
 
 
 def filter_of(keys: ServiceKeys, webhook: StoredWebhook) -> FeedFilter | None:
@@ -75,7 +75,7 @@ class WebhookAdmin(Operator):
                 f"There is no event type {unknown[0]!r}; there are {', '.join(sorted(TYPES))}."
             )
         secret = secrets.token_bytes(SECRET_BYTES)
-        verifier = signer(SIGNINGS[signing], secret).verifier
+        verifier = WebhookSigner(SIGNINGS[signing], secret).verifier
         row = {
             "url": url,
             "key": await self._key(key),

@@ -1768,6 +1768,11 @@ async function commandLine(given, readFile) {
   const options = { key: null, saved: [], notes: [] };
   const files = [];
   let json = false;
+  for (const once of ["--json", "--key"]) {
+    if (given.indexOf(once) !== given.lastIndexOf(once)) {
+      throw new Error(`${once} is given more than once.`);
+    }
+  }
   for (let n = 0; n < given.length; n++) {
     if (given[n] === "--json") json = true;
     else if (given[n] === "--key" && n + 1 < given.length) options.key = given[++n].toLowerCase();

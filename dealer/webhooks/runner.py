@@ -15,7 +15,7 @@ from functools import partial
 from logging import getLogger
 from typing import NamedTuple
 
-from dealer.backoff import Backoff
+from dealer.backoff import Backoff, poll
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
 from dealer.eventlog import Log
 from dealer.eventlog import webhooks as stored
@@ -25,9 +25,8 @@ from dealer.eventlog.webhooks import StoredWebhook, stored_webhooks
 from dealer.feed.feed import Feed
 from dealer.feed.reader import FeedFilter
 from dealer.webhooks.addresses import parse_url
-from dealer.webhooks.delivery import Delivery, DeliveryFailed
+from dealer.webhooks.delivery import SIGNINGS, Delivery, DeliveryFailed, WebhookSigner
 from dealer.webhooks.requests import HttpPoster
-from dealer.webhooks.signing import SIGNINGS, WebhookSigner, signer
 
 POLL_SECONDS = 1.0
 """Seconds between two looks for webhooks to claim."""
@@ -89,10 +88,7 @@ class WebhookRunner:
     async def run(self) -> None:
         """Claim and deliver until cancelled; while the database is unavailable, try again."""
         try:
-            while True:
-                with suppress(DealerError):
-                    await self._claim()
-                await asyncio.sleep(POLL_SECONDS)
+            await poll(POLL_SECONDS, self._claim)
         finally:
             for task in self._tasks.values():
                 task.cancel()
@@ -122,7 +118,7 @@ class WebhookRunner:
             if await self._log.run_in_transaction(
                 partial(stored.claim, number=webhook.id, owner=node, position=webhook.position)
             ):
-                work = self._guarded(webhook, signer(webhook.signing, secret))
+                work = self._guarded(webhook, WebhookSigner(webhook.signing, secret))
                 self._tasks[webhook.id] = asyncio.create_task(work)
 
     async def _secret(self, webhook: StoredWebhook) -> bytes | None:
@@ -145,11 +141,32 @@ class WebhookRunner:
         try:
             url = parse_url(webhook.url, allow_private=private)
             with closing(HttpPoster(url, allow_private=private)) as poster:
-                await self._deliver(webhook, poster, signed_by)
+                delivering = asyncio.create_task(self._deliver(webhook, poster, signed_by))
+                holding = asyncio.create_task(self._hold(webhook))
+                tasks = (delivering, holding)
+                try:
+                    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                    for task in done:
+                        task.result()
+                finally:
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
         except DealerError as error:
             # The next look claims it again.
             fields = {"webhook": webhook.id, "says": str(error)}
             _log.error("webhook delivery interrupted", extra={"fields": fields})
+
+    async def _hold(self, webhook: StoredWebhook) -> None:
+        """Renew the lease; returns when this node has lost it, or the key was revoked."""
+        loop = asyncio.get_running_loop()
+        renewed_at = loop.time()
+        while self._environment.filter_of(webhook) is not None:
+            await asyncio.sleep(min(REVOKED_SECONDS, RENEW_SECONDS))
+            if loop.time() - renewed_at >= RENEW_SECONDS:
+                renewed_at = loop.time()
+                if not await self._run(stored.renew, webhook):
+                    return
 
     async def _deliver(
         self, webhook: StoredWebhook, poster: HttpPoster, signed_by: WebhookSigner
@@ -166,11 +183,7 @@ class WebhookRunner:
             place = page.place
             if page.entries:
                 delivery = Delivery(
-                    page.entries,
-                    poster,
-                    signed_by,
-                    house=environment.house,
-                    seconds=lambda: environment.now() / 1000,
+                    page.entries, poster, signed_by, house=environment.house, now=environment.now
                 )
                 if not await self._until_delivered(webhook, delivery, failing_since):
                     return
@@ -179,14 +192,8 @@ class WebhookRunner:
                 if not await self._run(stored.move, webhook, before=position, after=after):
                     return
                 position = after
-            elif not page.more and not await self._wait(webhook, place.seq):
-                return
-
-    async def _wait(self, webhook: StoredWebhook, seq: int) -> bool:
-        """Wait for more events, and renew the lease; False if this node has lost it."""
-        if await self._feed.head.wait(seq - 1, seconds=RENEW_SECONDS):
-            return True
-        return await self._run(stored.renew, webhook)
+            elif not page.more:
+                await feed.head.wait(place.seq - 1, seconds=RENEW_SECONDS)
 
     async def _until_delivered(
         self, webhook: StoredWebhook, delivery: Delivery, failing_since: int | None
@@ -197,7 +204,8 @@ class WebhookRunner:
         while True:
             delivered, failed = delivery.delivered, delivery.failed
             try:
-                return await self._attempt(webhook, delivery)
+                await delivery.attempt()
+                return True
             except DeliveryFailed as error:
                 now = environment.now()
                 since = failing_since = failing_since or now
@@ -206,43 +214,10 @@ class WebhookRunner:
                     return False
                 if not await self._run(stored.failing, webhook, at=since, problem=str(error)):
                     return False
-                if not await self._pause(webhook, backoff.next_jittered()):
-                    return False
             finally:
                 self.delivered += delivery.delivered - delivered
                 self.failed += delivery.failed - failed
-
-    async def _attempt(self, webhook: StoredWebhook, delivery: Delivery) -> bool:
-        """Attempt a delivery, and renew the lease.
-
-        False if this node has lost the lease, or if the key was revoked.
-        """
-        loop = asyncio.get_running_loop()
-        attempt = asyncio.create_task(delivery.attempt())
-        renewed_at = loop.time()
-        try:
-            while not (await asyncio.wait((attempt,), timeout=REVOKED_SECONDS))[0]:
-                if self._environment.filter_of(webhook) is None:
-                    return False
-                if loop.time() - renewed_at >= RENEW_SECONDS:
-                    renewed_at = loop.time()
-                    if not await self._run(stored.renew, webhook):
-                        return False
-            attempt.result()
-            return True
-        finally:
-            attempt.cancel()
-            await asyncio.gather(attempt, return_exceptions=True)
-
-    async def _pause(self, webhook: StoredWebhook, seconds: float) -> bool:
-        """Wait between two attempts, and renew the lease; False if this node has lost it."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while (left := until - loop.time()) > 0:
-            await asyncio.sleep(min(left, RENEW_SECONDS))
-            if not await self._run(stored.renew, webhook):
-                return False
-        return self._environment.filter_of(webhook) is not None
+            await asyncio.sleep(backoff.next_jittered())
 
     async def _run(
         self, work: Callable[..., bool], webhook: StoredWebhook, **given: object

@@ -81,3 +81,39 @@ def test_settings_have_defaults_and_are_checked() -> None:
     for wrong in ({"house": ""}, {"house": "a\u00a0b"}, {"port": -1}, {"batch": 0}):
         with pytest.raises(ConfigurationError):
             Settings(**wrong)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "tables --database a.db --database b.db",
+        "tables --json --limit 1 --limit 2",
+        "state abc --at 1 --at=1",
+        "tables --json --json",
+        "serve --port 1 --port 2",
+        "key add x --why a --why=b",
+        "lab run --shuffles 3 --seed 1 --shuffles 4",
+        "webhook list --database a --database b",
+        "packs check --database a",
+    ],
+)
+def test_an_option_that_is_given_twice_is_refused(ask: Ask, words: str) -> None:
+    answer = ask(*words.split())
+    assert answer.code == 2
+    expected = "No such option" if words.startswith("packs") else "is given more than once"
+    assert expected in " ".join((answer.out + answer.err).replace("│", " ").split())
+
+
+def test_an_option_that_may_be_repeated_is_read_each_time(ask: Ask, tmp_path: Path) -> None:
+    notes = [tmp_path / name for name in ("one", "two")]
+    for note in notes:
+        note.write_text("no note")
+    answer = ask("verify", str(notes[0]), "--saved", str(notes[0]), "--saved", str(notes[1]))
+    assert answer.code == 1
+    assert "more than once" not in answer.out + answer.err
+
+
+def test_a_limit_is_given_once() -> None:
+    with pytest.raises(ConfigurationError, match="--limit rate is given more than once"):
+        read_limits(["rate=20", "burst=5", "rate=30"], {})
+    assert read_limits(["rate=20"], {"DEALER_LIMIT_RATE": "30"}).rate == 20

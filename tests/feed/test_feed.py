@@ -17,7 +17,7 @@ from dealer.proof.tree import leaf_hash
 from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
 from dealer.service.decoding import leaf_of
-from dealer.webhooks.cloud_events import body_of
+from dealer.webhooks.delivery import body_of
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, next_page, read_all, versions
 from tests.gateway.rpc_client import eventually

@@ -21,7 +21,7 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from dealer.service.startup import open_service
 from dealer.service.webhooks import WebhookAdmin
-from dealer.webhooks.signing import SIGNINGS, signer
+from dealer.webhooks.delivery import SIGNINGS, WebhookSigner
 from tests.gateway.rpc_client import eventually
 from tests.harness.npm import BUILD, command
 from tests.harness.programs import output_of
@@ -69,7 +69,7 @@ async def deliveries(folder: Path, signing: str) -> list[Request]:
 def forged(request: Request, signing: str) -> dict[str, Request]:
     """Requests that differ from a genuine one in what its name says."""
     headers, body, sent = request["headers"], request["body"], int(time.time())
-    other = signer(SIGNINGS[signing], OTHER_SECRET)
+    other = WebhookSigner(SIGNINGS[signing], OTHER_SECRET)
     id, timestamp = headers["webhook-id"], int(headers["webhook-timestamp"])
     by_other = other.sign(id, timestamp, body.encode())
     version, _, signature = headers["webhook-signature"].partition(",")
@@ -158,7 +158,7 @@ async def test_cloud_events_of_npm(tmp_path: Path) -> None:
 def test_a_library_that_knows_hmac_only_refuses_an_ed25519_signature() -> None:
     """Also where it is given the public key without its prefix, as the document warns."""
     now, body = int(time.time()), b"{}"
-    keys = signer(SIGNINGS["ed25519"], OTHER_SECRET)
+    keys = WebhookSigner(SIGNINGS["ed25519"], OTHER_SECRET)
     headers = {
         "webhook-id": "t/57",
         "webhook-timestamp": str(now),

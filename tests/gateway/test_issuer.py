@@ -12,10 +12,17 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import BadToken, ConfigurationError, Unavailable
-from dealer.gateway.identity import fetch
-from dealer.gateway.identity.fetch import BYTES_MAX, FetchFailed, check_url, fetch_json
+from dealer.gateway.identity import key_set
 from dealer.gateway.identity.issuer import TOKEN_MAX, Issuer, User
-from dealer.gateway.identity.key_set import AGAIN_SECONDS, RENEW_SECONDS, read_keys
+from dealer.gateway.identity.key_set import (
+    AGAIN_SECONDS,
+    BYTES_MAX,
+    RENEW_SECONDS,
+    FetchFailed,
+    check_url,
+    fetch_json,
+    read_keys,
+)
 from tests.gateway.conftest import ManualClock
 from tests.gateway.issuer import (
     ALGORITHMS,
@@ -236,6 +243,6 @@ def test_redirects_large_and_slow_answers_fail(server, monkeypatch) -> None:
     with pytest.raises(FetchFailed, match="more than"):
         fetch_json(f"{server.url}/keys")
     server.document = jwks()
-    monkeypatch.setattr(fetch, "TOTAL_SECONDS", -1.0)
+    monkeypatch.setattr(key_set, "TOTAL_SECONDS", -1.0)
     with pytest.raises(FetchFailed, match="too long"):
         fetch_json(f"{server.url}/keys")

@@ -9,7 +9,7 @@ import pytest
 
 import dealer
 from dealer.errors import BadRequest, BadToken, ConfigurationError, NotEntitled
-from dealer.mcp import evidence
+from dealer.mcp import views
 from dealer.mcp.seats import Seats
 from dealer.mcp.server import make_server
 from tests.harness.own_gateway import own_gateway
@@ -160,8 +160,8 @@ async def test_evidence_verifies_the_log(ada, seats):
 async def test_evidence_reads_the_lines_as_the_verifier_does(ada, seats, monkeypatch):
     await start(ada, seats)
     await ada.round_close()
-    fetch = evidence._fetch
-    monkeypatch.setattr(evidence, "_fetch", lambda *of: fetch(*of).replace(b"\n", b"\r\n"))
+    fetch = views._fetch
+    monkeypatch.setattr(views, "_fetch", lambda *of: fetch(*of).replace(b"\n", b"\r\n"))
     assert (await seats.evidence())["verified"] is False
 
 

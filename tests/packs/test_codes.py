@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dealer.errors import ConfigurationError
 from dealer.game.cards import check_deck
-from dealer.packs.codes import base_codes, deck_of
+from dealer.packs.pack import base_codes, deck_of
 
 
 def test_codes_of_one_length_stay_as_they_are() -> None:

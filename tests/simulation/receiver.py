@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from dealer.webhooks.signing import ED25519, HMAC
+from dealer.webhooks.delivery import ED25519, HMAC
 from tests.simulation.loop import Domain
 from tests.simulation.network import ListeningSocket
 

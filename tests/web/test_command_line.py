@@ -102,6 +102,13 @@ def test_usage_errors_are_reported(arguments: list[str]) -> None:
     assert done.stderr
 
 
+@pytest.mark.parametrize("option", [["--json"], ["--key", KEY]])
+def test_an_option_that_is_given_twice_is_refused(tmp_path: Path, option: list[str]) -> None:
+    done = run(FILE, *option, str(tmp_path / "bundle"), *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip() == f"{option[0]} is given more than once."
+
+
 def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
     log = LogBuilder().open_table()
     name = "\u009b31mEve\u202e"

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
 from dealer.feed.reader import Entry
-from dealer.webhooks.delivery import CONCURRENT, Delivery, DeliveryFailed
-from dealer.webhooks.requests import RequestFailed
-from dealer.webhooks.signing import HMAC, signer
+from dealer.webhooks.addresses import parse_url
+from dealer.webhooks.delivery import CONCURRENT, HMAC, Delivery, DeliveryFailed, WebhookSigner
+from dealer.webhooks.requests import HttpPoster, RequestFailed
 
 
 def entry(table: int, version: int) -> Entry:
     return Entry(f"p-{version}", "{}", bytes([table] * 16), version, "CardDrawn", 1)
 
 
-class Poster:
+class Poster(HttpPoster):
     """Answers 204, or as `failing` says for an id."""
 
     def __init__(self) -> None:
+        super().__init__(parse_url("https://example.org", allow_private=False), allow_private=False)
         self.sent: list[str] = []
         self.failing: dict[str, int] = {}
         self.open = 0
         self.most = 0
 
-    async def post(self, headers: dict[str, str], body: bytes) -> int:
+    async def post(self, headers: Mapping[str, str], body: bytes) -> int:
         id = headers["webhook-id"]
         self.sent.append(id[-4:])
         self.open += 1
@@ -40,7 +42,7 @@ class Poster:
 
 def delivery(poster: Poster, *entries: Entry) -> Delivery:
     return Delivery(
-        entries, poster, signer(HMAC, bytes(32)), house="h", seconds=lambda: 1_700_000_000.9
+        entries, poster, WebhookSigner(HMAC, bytes(32)), house="h", now=lambda: 1_700_000_000_900
     )
 
 

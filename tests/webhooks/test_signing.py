@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from dealer.feed.reader import Entry
-from dealer.webhooks.cloud_events import CONTENT_TYPE, body_of, id_of
-from dealer.webhooks.signing import ED25519, HMAC, signer
+from dealer.webhooks.delivery import CONTENT_TYPE, ED25519, HMAC, WebhookSigner, body_of, id_of
 
 SECRET = bytes(range(32))
 TABLE = bytes.fromhex("0199f3c20c7b7d0e8a35b1c4d2e6f708")
@@ -25,7 +24,7 @@ ENTRY = Entry("00000000-7-0", TEXT, TABLE, 57, "CardDrawn", 1_760_000_000_123)
 
 def test_a_shared_secret() -> None:
     body, now = b'{"a":1}', int(time.time())
-    with_secret = signer(HMAC, SECRET)
+    with_secret = WebhookSigner(HMAC, SECRET)
     assert with_secret.verifier.startswith("whsec_")
     headers = {
         "webhook-id": "t/57",
@@ -44,12 +43,12 @@ def test_a_shared_secret() -> None:
 def test_the_vector_of_the_specification() -> None:
     secret = b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     body = b'{"test": 2432232314}'
-    found = signer(HMAC, secret).sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
+    found = WebhookSigner(HMAC, secret).sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
     assert found == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_a_key_pair() -> None:
-    with_key = signer(ED25519, SECRET)
+    with_key = WebhookSigner(ED25519, SECRET)
     public = Ed25519PublicKey.from_public_bytes(b64decode(with_key.verifier.removeprefix("whpk_")))
     kind, _, text = with_key.sign("t/57", 1, b"{}").partition(",")
     assert kind == "v1a"
@@ -60,7 +59,7 @@ def test_a_key_pair() -> None:
 
 def test_an_unknown_signing() -> None:
     with pytest.raises(ValueError, match="v2"):
-        signer("v2", SECRET)
+        WebhookSigner("v2", SECRET)
 
 
 def test_a_cloud_event() -> None:

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database, Operator, Why, existing_log, usage_errors, whoami
+from dealer.cli.options import (
+    AsJson,
+    Commands,
+    Database,
+    Operator,
+    Why,
+    existing_log,
+    usage_errors,
+    whoami,
+)
 from dealer.cli.output import echo, echo_err, format_time, say_json
 from dealer.config import DATABASE
 
 if TYPE_CHECKING:
     from dealer.eventlog.service_keys import StoredKey
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Keys by which other servers use this one: open tables, seat players, read what happens.",
 )

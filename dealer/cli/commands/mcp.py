@@ -40,9 +40,9 @@ def mcp(
     ```
     """
     from dealer.bots.links import socket_address
-    from dealer.mcp.seats import Seats
 
     try:
+        from dealer.mcp.seats import Seats
         from dealer.mcp.server import run
     except ModuleNotFoundError as error:
         raise ConfigurationError(

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from dealer.cli.options import Commands
 from dealer.cli.output import echo
 from dealer.errors import ConfigurationError
 from dealer.packs.catalogue import read_file, read_folders
 
-app = typer.Typer(no_args_is_help=True, help="Check packs of cards and game files.")
+app = Commands(no_args_is_help=True, help="Check packs of cards and game files.")
 
 
 @app.callback()

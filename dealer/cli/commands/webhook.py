@@ -11,6 +11,7 @@ import typer
 
 from dealer.cli.options import (
     AsJson,
+    Commands,
     Database,
     HouseKey,
     Operator,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from dealer.eventlog.webhooks import StoredWebhook
     from dealer.service.webhooks import WebhookAdmin
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Addresses of other servers to which the events of a service key's tables are sent.",
 )

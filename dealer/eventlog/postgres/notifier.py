@@ -13,6 +13,7 @@ from contextlib import suppress
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
+from dealer.backoff import around
 from dealer.eventlog.db_errors import reason
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.store import OnNotification
@@ -73,7 +74,7 @@ class Notifier:
                     connection.terminate()
             # The other nodes find these appends by polling.
             self._pending.clear()
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(around(RETRY_SECONDS))
 
     async def _send(self, connection: asyncpg.Connection[Any]) -> None:
         self._own_pid = connection.get_server_pid()

@@ -2,26 +2,41 @@
 
 A key that is not in the set makes the server read it again, at most once a minute: tokens with
 invented key ids cause no more than that. Where it cannot be read the keys that were known stay.
+Documents are read from a file, or over https (http only from this machine), without redirects, and
+are bounded in size and time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
+from ipaddress import ip_address
+from pathlib import Path
+from time import monotonic
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request
 
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
-from dealer.errors import Unavailable
-from dealer.gateway.identity.fetch import FetchFailed, check_url, fetch_json, is_url
+from dealer.errors import ConfigurationError, Unavailable
+from dealer.outgoing import NotConnected, opener
 
 AGAIN_SECONDS = 60.0
 """Between two attempts to read the keys."""
 
 RENEW_SECONDS = 3_600.0
 """Age of the keys after which they are read again, for keys that the issuer has withdrawn."""
+
+BYTES_MAX = 256 * 1024
+READ_SECONDS = 3.0
+"""Timeout of the connection, at whichever address of the name, and of each read."""
+
+TOTAL_SECONDS = 5.0
+_CHUNK = 16 * 1024
 
 KEYS_MAX = 100
 RSA_BITS_MIN = 2048
@@ -144,3 +159,70 @@ def _read_key(entry: dict[str, Any]) -> IssuerKey | None:
     if kind == "RSA" and key.key_size < RSA_BITS_MIN:
         return None
     return IssuerKey(id, algorithm, key)
+
+
+class FetchFailed(Exception):
+    """The document cannot be had; the text says why, for the operator."""
+
+
+def is_url(source: str) -> bool:
+    """Whether a source is a URL; otherwise it is the path of a file."""
+    return "://" in source
+
+
+def check_url(url: str, *, of: str = "A URL") -> None:
+    """Raise ConfigurationError, naming `of`, unless it is https, or http to this machine."""
+    try:
+        scheme, host = urlsplit(url).scheme, urlsplit(url).hostname
+    except ValueError:
+        scheme, host = "", None
+    if not host or scheme not in ("https", "http") or (scheme == "http" and not _is_local(host)):
+        raise ConfigurationError(
+            f"{of} must begin with https://, or with http:// and an address of this machine, "
+            f"not {url!r}."
+        )
+
+
+def fetch_json(source: str) -> Any:
+    """The document at a URL or in a file; call it in a thread. Raises FetchFailed."""
+    try:
+        if not is_url(source):
+            with Path(source).open("rb") as file:
+                return _parsed(file.read(BYTES_MAX + 1))
+        check_url(source)
+        return _parsed(_download(source))
+    except (OSError, ValueError, ConfigurationError, RecursionError) as error:
+        raise FetchFailed(f"{source}: {_text(error)}") from None
+
+
+def _download(url: str) -> bytes:
+    # A proxy of the environment cannot reach this machine's own addresses.
+    proxies = ProxyHandler({}) if _is_local(urlsplit(url).hostname or "") else ProxyHandler()
+    request = Request(url, headers={"Accept": "application/json"})
+    ends, body = monotonic() + TOTAL_SECONDS, b""
+    with opener(proxies, redirects=False).open(request, timeout=READ_SECONDS) as response:
+        while chunk := response.read1(_CHUNK):
+            body += chunk
+            if monotonic() > ends:
+                raise OSError("it takes too long")
+            if len(body) > BYTES_MAX:
+                break
+    return body
+
+
+def _parsed(body: bytes) -> Any:
+    if len(body) > BYTES_MAX:
+        raise ValueError(f"it has more than {BYTES_MAX} bytes")
+    return json.loads(body)
+
+
+def _text(error: Exception) -> str:
+    reason = getattr(error, "reason", None)
+    return str(reason if isinstance(reason, NotConnected) else error)
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from dealer.backoff import jittered
+from dealer.backoff import around
 from dealer.errors import (
     DatabaseLocked,
     DatabaseUnavailable,
@@ -256,7 +256,7 @@ class Broadcaster:
                 return True
             except (DatabaseUnavailable, DatabaseLocked, Overloaded, Unavailable):
                 # Clients stay connected; the random part spreads their reads after the outage.
-                await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
+                await asyncio.sleep(around(RETRY_SECONDS))
             except TableArchived:
                 subscription.transport.close_with(
                     CloseCode.TRY_AGAIN_LATER, "this table was closed and archived"

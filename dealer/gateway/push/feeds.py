@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dealer.backoff import jittered
+from dealer.backoff import around
 from dealer.errors import DatabaseLocked, DatabaseUnavailable, Overloaded
 from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
@@ -108,7 +108,7 @@ class Feeds:
             try:
                 page = await feed.reader.read(follower.place, follower.filter, limit=PAGE)
             except (DatabaseUnavailable, DatabaseLocked, Overloaded):
-                await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
+                await asyncio.sleep(around(RETRY_SECONDS))
                 return True
             if follower.ended:
                 return False

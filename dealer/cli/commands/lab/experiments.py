@@ -21,7 +21,7 @@ from dealer.cli.commands.lab.options import (
     require_packages,
 )
 from dealer.cli.commands.lab.played import table
-from dealer.cli.options import AsJson, usage_errors
+from dealer.cli.options import AsJson, Commands, usage_errors
 from dealer.cli.output import echo, progress, say_json
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ CHECKED_DECK = 52
 SHOE, SHOE_SHUFFLES = 416, 3_000
 EXACT_MAX = 5
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Test shuffles statistically: fair methods, biased ones, and those of played tables.",
 )
