@@ -21,6 +21,7 @@ from dealer.cli.commands import (
     history,
     journal,
     key,
+    lab,
     log,
     manifest,
     mcp,
@@ -34,7 +35,6 @@ from dealer.cli.commands import (
     verify,
     webhook,
 )
-from dealer.cli.commands.lab import experiments as lab
 from dealer.cli.garbage_collection import few_collections
 from dealer.cli.options import Commands
 from dealer.cli.output import echo, echo_err

@@ -6,106 +6,75 @@ A fair shuffle of n cards produces each of the n! orders with probability exactl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from itertools import permutations
 from typing import NamedTuple
 
-from dealer.game.shuffle import Below
-from dealer.lab import shuffles
+import numpy as np
+
+from dealer.lab.shuffles import Decks, method, ordered, random_key
+from dealer.lab.sources import NumberSource, Rows
 
 Order = tuple[int, ...]
-One = Callable[[Sequence[int], Below], list[int]]
+Shuffle = Callable[[Decks, NumberSource], Decks]
+
+LISTED_WAYS, LISTED_ORDERS = 10_000, 24
 
 
 class Exact(NamedTuple):
-    """The probability of each possible order; `open` is that of exceeding the limit of numbers."""
+    """How many of `ways` equally likely sequences of numbers give each order.
 
-    chances: dict[Order, Fraction]
-    open: Fraction
+    `open` of them end before the shuffle does: a method may need any number of numbers.
+    """
 
-
-class _TooMany(Exception):
-    pass
-
-
-class _Script:
-    """A number source with predefined numbers; beyond their end it appends zeros."""
-
-    def __init__(self, numbers: list[int], limit: int) -> None:
-        self.numbers = numbers
-        self.bounds: list[int] = []
-        self._limit = limit
-
-    def below(self, bound: int) -> int:
-        place = len(self.bounds)
-        if place == self._limit:
-            raise _TooMany
-        self.bounds.append(bound)
-        if place == len(self.numbers):
-            self.numbers.append(0)
-        return self.numbers[place]
+    counts: dict[Order, int]
+    ways: int
+    open: int = 0
 
 
-def enumerated(one: One, n: int, *, limit: int = 1000) -> Exact:
-    """All ways to shuffle 0…n−1; those that need more than `limit` numbers count as open."""
-    chances: dict[Order, Fraction] = {}
-    left_open = Fraction(0)
-    for order, chance in _ways(one, n, limit):
-        if order is None:
-            left_open += chance
-        else:
-            chances[order] = chances.get(order, Fraction(0)) + chance
-    return Exact(chances, left_open)
+class _EveryWay:
+    """A number source: row r of `ways` gets the digits of r, in whatever bases are asked for."""
+
+    def __init__(self, ways: int) -> None:
+        self._ways = ways
+        self._left = np.arange(ways)
+        self._used = np.ones(ways, dtype=np.int64)
+        self._turn = 0
+        self.open = np.zeros(ways, dtype=bool)
+
+    def begin(self, shuffles: int) -> None:
+        """Do nothing: there is one batch."""
+
+    def draw(self, bound: int, rows: Rows) -> Rows:
+        used = self._used[rows] * bound
+        self.open[rows[used > self._ways]] = True
+        self._used[rows] = np.minimum(used, self._ways)
+        digits, self._left[rows] = self._left[rows] % bound, self._left[rows] // bound
+        self._turn += 1  # a row that is open counts up, so that its shuffle ends
+        return np.where(self.open[rows], self._turn % bound, digits)
 
 
-def _ways(one: One, n: int, limit: int) -> Iterator[tuple[Order | None, Fraction]]:
-    numbers: list[int] = []
-    while True:
-        script = _Script(numbers, limit)
-        order: Order | None
-        try:
-            order = tuple(one(range(n), script.below))
-        except _TooMany:
-            order = None
-        yield order, Fraction(1, math.prod(script.bounds))
-        # Next script: increment the last number that can be incremented, and drop those after it.
-        while numbers and numbers[-1] + 1 == script.bounds[len(numbers) - 1]:
-            numbers.pop()
-        if not numbers:
-            return
-        numbers[-1] += 1
+def enumerated(shuffle: Shuffle, n: int, ways: int) -> Exact:
+    """All ways to shuffle 0…n−1: a multiple of the product of the bounds of what is drawn."""
+    numbers = _EveryWay(ways)
+    decks = shuffle(ordered(ways, n), numbers)[~numbers.open]
+    if not n:
+        return Exact({(): len(decks)}, ways)
+    orders, counts = np.unique(decks, axis=0, return_counts=True)
+    found = zip(map(tuple, orders.tolist()), counts.tolist(), strict=True)
+    return Exact(dict(found), ways, int(numbers.open.sum()))
 
 
-def repeated(once: dict[Order, Fraction], times: int) -> dict[Order, Fraction]:
-    """The probabilities after `times` independent repetitions of a step with those of `once`."""
-    whole = math.lcm(*(chance.denominator for chance in once.values()))
-    weights = {order: int(chance * whole) for order, chance in once.items()}
-    identity = tuple(range(len(next(iter(once)))))
-    result = {identity: 1}
+def repeated(once: Exact, times: int) -> Exact:
+    """The same after `times` independent repetitions of a step."""
+    result = {tuple(range(len(next(iter(once.counts))))): 1}
     for bit in f"{times:b}":
         result = _then(result, result)
         if bit == "1":
-            result = _then(result, weights)
-    return {order: Fraction(weight, whole**times) for order, weight in result.items()}
-
-
-def of_method(name: str, n: int) -> tuple[Exact, int]:
-    """The probabilities of the method over `n` cards, and the number of places of its sample.
-
-    For a method with an unbounded number of choices the limit is a few more than n. Sorting by key
-    is enumerated with keys 0…n instead of 2^40; a thousand transpositions are one, repeated.
-    """
-    if name == "transpositions":
-        once = enumerated(partial(shuffles.transpositions, steps=1), n).chances
-        return Exact(repeated(once, shuffles.A_THOUSAND), Fraction(0)), n
-    if name == "random-key":
-        return enumerated(partial(shuffles.random_key, base=n + 1, digits=1), n, limit=n), n
-    if name == "partial":
-        steps = n // 2
-        return enumerated(partial(shuffles.partial, steps=steps), n), steps
-    one: One = getattr(shuffles, name.replace("-", "_"))
-    return enumerated(one, n, limit=n + 2 if name == "visited-set" else 1000), n
+            result = _then(result, once.counts)
+    return Exact(result, once.ways**times)
 
 
 def _then(first: dict[Order, int], second: dict[Order, int]) -> dict[Order, int]:
@@ -117,6 +86,30 @@ def _then(first: dict[Order, int], second: dict[Order, int]) -> dict[Order, int]
     return result
 
 
+def of_method(name: str, n: int) -> tuple[Exact, int]:
+    """The orders of a method over `n` cards, and the number of places of its sample.
+
+    For a method with an unbounded number of choices a few more than n are enumerated. Sorting by
+    key is with keys 0…n instead of 2^40; a thousand transpositions are one, repeated.
+    """
+    if name == "random-key":
+        return enumerated(partial(random_key, base=n + 1, digits=1), n, (n + 1) ** n), n
+    if name == "transpositions":
+        chosen = method(name, n=n, steps=1)
+        once = enumerated(chosen.shuffle, n, n**2 or 1)
+        return repeated(once, method(name, n=n).steps), n
+    chosen = method(name, n=n, steps=n // 2 if name == "partial" else None)
+    ways = {
+        "visited-set": n ** (n + 2) or 1,
+        "random-comparator": 2 ** (3 * n),
+        "swap-any": n**n,
+        "swap-any-but-last": max(n - 1, 1) ** n,
+        "partial": math.perm(n, n // 2),
+        "sattolo": math.factorial(max(n - 1, 0)),
+    }.get(name, math.factorial(n))
+    return enumerated(chosen.shuffle, n, ways), n // 2 if name == "partial" else n
+
+
 def unfairness(exact: Exact, n: int, k: int | None = None) -> Fraction:
     """The largest relative deviation from the fair probability; exactly 0 for a fair shuffle.
 
@@ -124,10 +117,20 @@ def unfairness(exact: Exact, n: int, k: int | None = None) -> Fraction:
     excluded.
     """
     k = n if k is None else k
-    chances: dict[Order, Fraction] = {}
-    for order, chance in exact.chances.items():
-        sample = order[n - k :]
-        chances[sample] = chances.get(sample, Fraction(0)) + chance
-    fair = (1 - exact.open) / math.perm(n, k)
-    off = [abs(chance / fair - 1) for chance in chances.values()]
-    return max(*off, Fraction(int(len(chances) < math.perm(n, k))))
+    samples: dict[Order, int] = {}
+    for order, count in exact.counts.items():
+        samples[order[n - k :]] = samples.get(order[n - k :], 0) + count
+    fair = Fraction(exact.ways - exact.open, math.perm(n, k))
+    off = [abs(count / fair - 1) for count in samples.values()]
+    return max(*off, Fraction(int(len(samples) < math.perm(n, k))))
+
+
+def ways(exact: Exact, n: int) -> str | None:
+    """How the ways are divided among all orders, in their order; None if that is too long."""
+    counts = [exact.counts.get(order, 0) for order in permutations(range(n))]
+    common = math.gcd(*counts)
+    total = sum(counts) // common
+    if total > LISTED_WAYS or len(counts) > LISTED_ORDERS:
+        return None
+    listed = " ".join(str(count // common) for count in counts)
+    return f"{total:,} ways over {len(counts)} orders: {listed}"

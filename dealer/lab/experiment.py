@@ -1,15 +1,18 @@
-"""Shuffle many decks by one method and count the results."""
+"""Counts of many shuffles: of one method, or of played tables by their verified bundles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from dealer.game.shuffle import full
 from dealer.lab.counts import Counted, Samples
-from dealer.lab.methods import Method
+from dealer.lab.shuffles import Decks, Method, ordered
 from dealer.lab.sources import NumberSource
-from dealer.lab.vectorised import Decks, ordered
+from dealer.proof.verify import Swap
 
 Step = Callable[[int, int], None]
 
@@ -36,7 +39,7 @@ def run(
     for done in range(0, shuffles, at_once):
         count = min(at_once, shuffles - done)
         numbers.begin(count)
-        decks = method.many(ordered(count, method.n), numbers)
+        decks = method.shuffle(ordered(count, method.n), numbers)
         if carry:
             decks = _one_after_another(np.concatenate((last, decks)))[1:]
             last = decks[-1:]
@@ -59,3 +62,52 @@ def _one_after_another(decks: Decks) -> Decks:
         decks = np.concatenate((decks[:reach], further))
         reach *= 2
     return decks
+
+
+class Kind(NamedTuple):
+    """What shuffles must have in common to be counted together."""
+
+    n: int
+    algorithm: str
+    steps: int
+
+    @property
+    def sample(self) -> int:
+        return self.n if self.steps == full(self.n) else self.steps
+
+
+def shuffles_of(
+    lines: Iterable[str | bytes], swaps: Iterable[Swap]
+) -> Iterator[tuple[Kind, Samples]]:
+    """Every shuffle of the closed rounds of a bundle as one sample (1 × k), in order.
+
+    `lines` are those of a verified bundle, `swaps` those that the verifier recomputed. A card is
+    identified by its place at the start of the shuffle.
+    """
+    taken: dict[tuple[int, int], list[Swap]] = {}
+    for swap in swaps:
+        taken.setdefault((swap.round, swap.shuffle_index), []).append(swap)
+    for line in lines:
+        leaf = json.loads(line)
+        if leaf.get("type") != "ShuffleStarted":
+            continue
+        public = leaf["public"]
+        kind = Kind(public["n"], public["algorithm"], public["steps"])
+        steps = taken.get((public["round"], public["k"]), [])
+        if kind.steps and len(steps) == kind.steps:
+            deck = list(range(kind.n))
+            for swap in steps:
+                deck[swap.i], deck[swap.j] = deck[swap.j], deck[swap.i]
+            yield kind, sample(np.array([deck], dtype=np.uint16), kind.sample)
+
+
+def counted(shuffles: Iterable[tuple[Kind, Samples]]) -> dict[Kind, Counted]:
+    """The counts of each kind of shuffle, the most frequent first."""
+    found: dict[Kind, list[Samples]] = {}
+    for kind, shuffle in shuffles:
+        found.setdefault(kind, []).append(shuffle)
+    result = {}
+    for kind, samples in sorted(found.items(), key=lambda item: -len(item[1])):
+        result[kind] = Counted(n=kind.n, k=kind.sample)
+        result[kind].add(np.concatenate(samples))
+    return result

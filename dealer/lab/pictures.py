@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dealer.lab.counts import Tally
-from dealer.lab.histogram import Histogram
+from dealer.lab.report import Histogram
 
 _FONT = "font-family='system-ui,sans-serif' font-size='12' fill='#222'"
 _LEVELS = 8
@@ -41,7 +41,9 @@ def bars(shown: Histogram, heading: str) -> str:
         y = base - height * part
         parts.append(_text(_LEFT - 6, y + 4, f"{most * part:,.0f}", "text-anchor='end'"))
     parts.append(f"<path d='M{_LEFT} {base}h{wide}' stroke='#222'/>")
-    return _page(_LEFT + wide + 24, base + 90, heading, shown.title, parts)
+    if shown.bars:
+        parts.append(_text(_LEFT + wide + 4, mark + 4, "fair"))
+    return _page(_LEFT + wide + 36, base + 90, heading, shown.title, parts)
 
 
 def heat(tally: Tally, heading: str) -> str:

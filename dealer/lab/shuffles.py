@@ -1,137 +1,197 @@
-"""Ten ways to shuffle a deck: five fair ones and five common mistakes.
+"""Ten ways to shuffle, each over many decks at once: five fair ones and five common mistakes.
 
-Each is a plain function of a deck and a source of random numbers `below(b)`, 0…b−1, and returns a
-new list; the given deck is not changed. Fisher–Yates is that of `dealer.game.shuffle`.
+A shuffle takes `decks`, an array of shuffles × cards that it may change, and a source of numbers,
+and returns the shuffled array. Place 0 is the bottom. Each deck gets its own numbers, in the order
+in which a shuffle of that deck alone would draw them: Fisher–Yates makes the same exchanges as
+`dealer.game.shuffle`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from dealer.game import shuffle
-from dealer.game.shuffle import Below
+import numpy as np
+from numpy.typing import NDArray
 
-Card = TypeVar("Card")
+from dealer.errors import ConfigurationError
+from dealer.lab.sources import BOUND_MAX, NumberSource, Rows
 
-KEY_BASE = 1024
-KEY_DIGITS = 4
+Decks = NDArray[np.uint16]
+Exchange = tuple[int | None, int, int]
+"""(i, first, count): place i, or any place if None, and a random one of `count` from `first` on."""
+
+SAMPLE = 13
+"""Steps of a partial shuffle."""
+
 A_THOUSAND = 1000
+KEY_BASE, KEY_DIGITS = 1024, 4
+
+_FAIR = {
+    "backward": "Fisher–Yates from the top down, the house's own",
+    "forward": "Fisher–Yates from the bottom up",
+    "partial": "Fisher–Yates that stops early: the top places are a fair sample",
+    "random-key": "sorted by a random number for each card",
+    "visited-set": "any card not yet taken, until all are",
+}
+_WRONG = {
+    "swap-any": "each place exchanged with any place",
+    "swap-any-but-last": "each place exchanged with any but the last",
+    "random-comparator": "sorted by a comparison that tosses a coin",
+    "transpositions": "a thousand times any place exchanged with any",
+    "sattolo": "Fisher–Yates that never leaves a card where it is",
+}
+METHODS = (*_FAIR, *_WRONG)
 
 
-def backward(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Fisher–Yates from the top down."""
-    return shuffle.shuffled(cards, below)
+class Method(NamedTuple):
+    """One method for decks of `n` cards.
+
+    `sample` is the number of places, from the top down, that are tested: all n except for a partial
+    shuffle. `steps` is for `partial` and `transpositions`.
+    """
+
+    name: str
+    n: int
+    fair: bool
+    sentence: str
+    sample: int
+    steps: int
+
+    def shuffle(self, decks: Decks, numbers: NumberSource) -> Decks:
+        """The decks, shuffled."""
+        if self.name == "random-key":
+            return random_key(decks, numbers)
+        if self.name == "visited-set":
+            return visited_set(decks, numbers)
+        if self.name == "random-comparator":
+            return random_comparator(decks, numbers)
+        rows = np.arange(len(decks))
+        for i, first, count in exchanges(self.name, self.n, self.steps):
+            place = numbers.draw(self.n, rows) if i is None else i
+            other = first + numbers.draw(count, rows)
+            held = decks[rows, other]
+            decks[rows, other] = decks[rows, place]
+            decks[rows, place] = held
+        return decks
 
 
-def forward(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Fisher–Yates from the bottom up."""
-    return swapped(cards, ((i, j) for _, i, j in shuffle.forward(len(cards), below)))
+def method(name: str, *, n: int, steps: int | None = None) -> Method:
+    """The method of that name over `n` cards; ConfigurationError if there is none."""
+    if name not in METHODS:
+        raise ConfigurationError(f"There is no shuffle {name!r}; there are {', '.join(METHODS)}.")
+    if not 0 <= n <= BOUND_MAX:
+        raise ConfigurationError(f"A deck has 0 to {BOUND_MAX} cards, not {n}.")
+    most, sentence = max(n - 1, 0), (_FAIR | _WRONG)[name]
+    if name == "partial":
+        taken = min(SAMPLE, most) if steps is None else steps
+        if not 0 <= taken <= most:
+            raise ConfigurationError(
+                f"A partial shuffle of {n} cards has 0 to {most} steps, not {steps}."
+            )
+        return Method(name, n, True, sentence, n if taken == most else taken, taken)
+    if name == "transpositions":
+        if steps is not None:
+            sentence = f"{steps} times any place exchanged with any"
+        return Method(name, n, False, sentence, n, A_THOUSAND if steps is None else steps)
+    if steps is not None:
+        raise ConfigurationError(f"How many steps {name} takes is not a choice.")
+    return Method(name, n, name in _FAIR, sentence, n, most)
 
 
-def partial(cards: Sequence[Card], below: Below, *, steps: int) -> list[Card]:
-    """The first `steps` steps of `backward`: only the top `steps` places are a fair sample."""
-    return swapped(cards, ((i, j) for _, i, j in shuffle.backward(len(cards), steps, below)))
+def exchanges(name: str, n: int, steps: int) -> Sequence[Exchange]:
+    """The exchanges of a method that consists of them, in their order."""
+    if name in ("backward", "partial"):
+        return [(i, 0, i + 1) for i in range(n - 1, n - 1 - steps, -1)]
+    if name == "forward":
+        return [(i, i, n - i) for i in range(n - 1)]
+    if name == "swap-any":  # n^n equally likely ways, which are not a multiple of n! orders
+        return [(i, 0, n) for i in range(n)]
+    if name == "swap-any-but-last":  # the same with an off-by-one error
+        return [(i, 0, n - 1) for i in range(n if n > 1 else 0)]
+    if name == "sattolo":
+        # i in place of i + 1: only (n−1)! orders are possible. S. Sattolo, 1986, for random cycles.
+        return [(i, 0, i) for i in range(n - 1, 0, -1)]
+    # Approaches fairness and never reaches it: the bias falls as (1 − 2/n)^steps (P. Diaconis and
+    # M. Shahshahani, 1981).
+    return [(None, 0, n)] * (steps if n > 1 else 0)
+
+
+def ordered(shuffles: int, n: int) -> Decks:
+    """`shuffles` decks in their first order, card c at place c."""
+    return np.tile(np.arange(n, dtype=np.uint16), (shuffles, 1))
 
 
 def random_key(
-    cards: Sequence[Card], below: Below, *, base: int = KEY_BASE, digits: int = KEY_DIGITS
-) -> list[Card]:
-    """Sort by a random key for each card, in O(n log n).
+    decks: Decks, numbers: NumberSource, *, base: int = KEY_BASE, digits: int = KEY_DIGITS
+) -> Decks:
+    """Sort by a random key for each card, `digits` digits below `base`, in O(n log n).
 
-    A key has `digits` digits below `base`. If two keys are equal all are drawn again, since a
-    stable sort would favour the old order of such a pair.
+    If two keys are equal all are drawn again: a stable sort would favour the old order of a pair.
     """
-    while True:
-        keys = [_number(below, base, digits) for _ in cards]
-        if len(set(keys)) == len(keys):
-            order = sorted(range(len(keys)), key=keys.__getitem__)
-            return [cards[place] for place in order]
+    n = decks.shape[1]
+    keys = np.zeros(decks.shape, dtype=np.int64)
+    rows = np.arange(len(decks) if n else 0)
+    while rows.size:
+        drawn = np.zeros((len(rows), n), dtype=np.int64)
+        for place in range(n):
+            for _ in range(digits):
+                drawn[:, place] = drawn[:, place] * base + numbers.draw(base, rows)
+        keys[rows] = drawn
+        drawn.sort(axis=1)
+        rows = rows[(drawn[:, 1:] == drawn[:, :-1]).any(axis=1)]
+    return np.take_along_axis(decks, keys.argsort(axis=1), axis=1)
 
 
-def _number(below: Below, base: int, digits: int) -> int:
-    number = 0
-    for _ in range(digits):
-        number = number * base + below(base)
-    return number
-
-
-def visited_set(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Draw random places and skip those taken before; fair, needs n·(1 + 1/2 + … + 1/n) numbers."""
-    taken: list[Card] = []
-    visited: set[int] = set()
-    while len(taken) < len(cards):
-        place = below(len(cards))
-        if place not in visited:
-            visited.add(place)
-            taken.append(cards[place])
+def visited_set(decks: Decks, numbers: NumberSource) -> Decks:
+    """Draw random places and skip those taken before; needs n·(1 + 1/2 + … + 1/n) numbers."""
+    n = decks.shape[1]
+    visited = np.zeros(decks.shape, dtype=bool)
+    taken, count = np.empty_like(decks), np.zeros(len(decks), dtype=np.intp)
+    rows = np.arange(len(decks) if n else 0)
+    while rows.size:
+        place = numbers.draw(n, rows)
+        new = ~visited[rows, place]
+        row, place = rows[new], place[new]
+        visited[row, place] = True
+        taken[row, count[row]] = decks[row, place]
+        count[row] += 1
+        rows = rows[count[rows] < n]
     return taken
 
 
-def swap_any(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: swaps each place with any place; n^n equally likely ways into n! orders is biased."""
-    n = len(cards)
-    return swapped(cards, ((i, below(n)) for i in range(n)))
-
-
-def swap_any_but_last(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: as `swap_any` with an off-by-one error, so that the last place is never chosen."""
-    n = len(cards)
-    if n < 2:
-        return list(cards)
-    return swapped(cards, ((i, below(n - 1)) for i in range(n)))
-
-
-def random_comparator(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: sorts with a comparator that returns a random result.
+def random_comparator(decks: Decks, numbers: NumberSource) -> Decks:
+    """Sort with a comparator that returns a random result.
 
     The sort is TimSort as in JavaScript's V8 and in Python before 3.13 for less than 64 cards: an
     initial run, reversed if descending, then binary insertion of each further card.
     """
-    copy, n = list(cards), len(cards)
+    n = decks.shape[1]
     if n < 2:
-        return copy
-    falling = below(2)
-    run = 2
-    while run < n and below(2) == falling:
-        run += 1
-    if falling:
-        copy[:run] = copy[:run][::-1]
-    for place in range(run, n):
-        low, high = 0, place
-        while low < high:
-            middle = (low + high) // 2
-            if below(2):
-                high = middle
-            else:
-                low = middle + 1
-        copy.insert(low, copy.pop(place))
-    return copy
+        return decks
+    rows, places = np.arange(len(decks)), np.arange(n)
+    falling, run = numbers.draw(2, rows) == 1, np.full(len(decks), 2)
+    for _ in range(2, n):
+        rows = rows[(numbers.draw(2, rows) == 1) == falling[rows]]
+        run[rows] += 1
+    turned = falling[:, None] & (places < run[:, None])
+    decks = np.take_along_axis(decks, np.where(turned, run[:, None] - 1 - places, places), axis=1)
+    for place in range(2, n):
+        rows = np.flatnonzero(run <= place)
+        low = _searched(place, rows, numbers)[:, None]
+        # Those above make room: the card of `place` lies at `low`, the others one place higher.
+        upto = places[: place + 1]
+        moved = np.where(upto < low, upto, np.where(upto == low, place, upto - 1))
+        decks[rows, : place + 1] = np.take_along_axis(decks[rows, : place + 1], moved, axis=1)
+    return decks
 
 
-def transpositions(cards: Sequence[Card], below: Below, *, steps: int = A_THOUSAND) -> list[Card]:
-    """Wrong: swaps two random places, `steps` times; approaches fairness but never reaches it.
-
-    The bias falls as (1 − 2/n)^steps (P. Diaconis and M. Shahshahani, 1981): a thousand steps are
-    far too few for eight decks; for a single deck the remaining bias is too small to measure.
-    """
-    n = len(cards)
-    if n < 2:
-        return list(cards)
-    return swapped(cards, ((below(n), below(n)) for _ in range(steps)))
-
-
-def sattolo(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: Fisher–Yates that never keeps a card in place, so only (n−1)! orders are possible.
-
-    S. Sattolo, 1986, for random cyclic permutations; used as a shuffle it is an off-by-one error.
-    """
-    return swapped(cards, ((i, below(i)) for i in range(len(cards) - 1, 0, -1)))
-
-
-def swapped(cards: Sequence[Card], swaps: Iterable[tuple[int, int]]) -> list[Card]:
-    """A copy of `cards` in which these places are exchanged, one pair after the other."""
-    copy = list(cards)
-    for i, j in swaps:
-        copy[i], copy[j] = copy[j], copy[i]
-    return copy
+def _searched(place: int, rows: Rows, numbers: NumberSource) -> Rows:
+    """Where in 0…place the coin puts the card of `place`, for each of the rows."""
+    low, high = np.zeros(len(rows), dtype=np.intp), np.full(len(rows), place)
+    while (undecided := np.flatnonzero(low < high)).size:
+        middle = (low[undecided] + high[undecided]) // 2
+        less = numbers.draw(2, rows[undecided]) == 1
+        high[undecided] = np.where(less, middle, high[undecided])
+        low[undecided] = np.where(less, low[undecided], middle + 1)
+    return low

@@ -27,7 +27,6 @@ MoreWords = Callable[[int], Words]
 SOURCES = ("system", "tape", "pcg64", "mersenne")
 BOUND_MAX = tape.BOUND_MAX
 SECRET_BYTES = 416
-_BUFFER = 4096
 
 
 class NumberSource(Protocol):
@@ -45,7 +44,6 @@ class Stream:
 
     def __init__(self, more: MoreWords) -> None:
         self._more = more
-        self._kept: list[int] = []
 
     def begin(self, shuffles: int) -> None:
         """Do nothing: the stream continues."""
@@ -60,15 +58,6 @@ class Stream:
             found[filled : filled + len(words)] = words
             filled += len(words)
         return found % bound
-
-    def below(self, bound: int) -> int:
-        """One number, for the functions of `shuffles`."""
-        limit = _limit(bound)
-        while True:
-            if not self._kept:
-                self._kept = self._more(_BUFFER).tolist()
-            if (word := self._kept.pop()) < limit:
-                return word % bound
 
 
 class TapeSource:

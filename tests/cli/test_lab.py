@@ -11,7 +11,9 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from dealer.cli import main
@@ -80,29 +82,70 @@ def test_fresh_numbers_every_method_and_the_right_verdict(ask: Ask, tmp_path: Pa
 
 
 def test_a_wrong_verdict_fails_the_check(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dealer.lab import vectorised as many
+    from dealer.lab import shuffles
 
-    monkeypatch.setattr(many, "forward", many.sattolo)
-    monkeypatch.setattr(many, "swap_any", many.backward)
+    right = shuffles.exchanges
+
+    def wrong(name: str, n: int, steps: int) -> Any:
+        taken = {"forward": "sattolo", "swap-any": "backward"}.get(name, name)
+        return right(taken, n, steps if taken == name else n - 1)
+
+    monkeypatch.setattr(shuffles, "exchanges", wrong)
     seeded = ("lab", "check", "--shuffles", 2000, "--source", "pcg64")
     answer = ask(*seeded)
     assert answer.code == 1
-    wrong = [line.split()[0] for line in answer.lines if "NOT as expected" in line]
-    assert wrong == ["forward", "swap-any"]
+    detected = [line.split()[0] for line in answer.lines if "NOT as expected" in line]
+    assert detected == ["forward", "swap-any"]
     result = [json.loads(line) for line in ask(*seeded, "--json").lines]
     assert [one["expected_fair"] for one in result] == [True] * 5 + [False] * 5
-    assert [one["shuffle"] for one in result if one["fair"] != one["expected_fair"]] == wrong
+    assert [one["shuffle"] for one in result if one["fair"] != one["expected_fair"]] == detected
 
 
 def test_every_choice(ask: Ask) -> None:
     answer = ask("lab", "exact")
     assert answer.code == 0
-    assert [line.split()[1] for line in answer.lines] == ["fair"] * 5 + ["not"] * 5
+    methods = [line.split()[1] for line in answer.lines if not line.startswith(" ")]
+    assert methods == ["fair"] * 5 + ["not"] * 5
     assert "up to 1/9 of" in answer.out
     assert "up to about 1e-476.4" in answer.out
+    assert "27 ways over 6 orders: 4 5 5 5 4 4" in answer.out
     result = [json.loads(line) for line in ask("lab", "exact", "--deck", 4, "--json").lines]
     assert [one["off"] for one in result][5] == "13/32"
     assert [one["orders"] for one in result][-1] == 6
+
+
+def test_exact_of_one_method_and_of_hardly_any_cards(ask: Ask) -> None:
+    answer = ask("lab", "exact", "--shuffle", "backward")
+    assert [line.split() for line in answer.lines] == [
+        ["backward", "fair"],
+        ["6", "ways", "over", "6", "orders:", "1", "1", "1", "1", "1", "1"],
+    ]
+    for deck in (0, 1):
+        answer = ask("lab", "exact", "--deck", deck)
+        assert answer.code == 0
+        assert [line.split()[1] for line in answer.lines] == ["fair"] * 10
+    answer = ask("lab", "exact", "--shuffle", "riffle")
+    assert (answer.code, answer.out) == (2, "")
+
+
+@pytest.mark.parametrize(("shuffles", "words"), [(10, "Too few shuffles"), (600, "No evidence")])
+def test_a_verdict_needs_enough_shuffles(ask: Ask, shuffles: int, words: str) -> None:
+    answer = ask("lab", "run", "--shuffles", shuffles, "--source", "pcg64")
+    assert answer.code == 0
+    assert answer.lines[-1].startswith(words)
+    assert (answer.lines[-1] == "Too few shuffles for a verdict: at least 52 are needed.") == (
+        shuffles < 52
+    )
+
+
+def test_the_line_of_a_fair_bar_is_labelled(ask: Ask, tmp_path: Path) -> None:
+    file = tmp_path / "bars.svg"
+    answer = ask("lab", "run", "--deck", 3, "--shuffles", 600, "--source", "pcg64",
+                 "--histogram", file)  # fmt: skip
+    assert any(
+        line.endswith("(fair: 100 each; │ is where a fair bar would end):") for line in answer.lines
+    )
+    assert ">fair</text>" in file.read_text()
 
 
 def test_costs(ask: Ask) -> None:
@@ -157,7 +200,7 @@ def test_statistics_over_a_table_of_many_rounds(
     heat = tmp_path / "heat.svg"
     assert ask("lab", "table", table, "--database", url, "--heat", heat).code == 0
     assert f"{ROUNDS} shuffles of {len(CARDS)} cards" in heat.read_text()
-    monkeypatch.setattr("dealer.lab.logged_tables.swapped", lambda cards, swaps: cards)
+    monkeypatch.setattr("dealer.lab.experiment.sample", lambda decks, k: np.sort(decks, axis=1))
     answer = ask("lab", "table", table, "--database", url)
     assert answer.code == 1
     assert "Not fair" in answer.out

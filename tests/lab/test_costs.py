@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from dealer.lab.costs import SIZES, costs, table
-from dealer.lab.methods import METHODS
+from dealer.lab.shuffles import METHODS
 
 
 def operations(name):

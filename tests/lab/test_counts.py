@@ -11,7 +11,7 @@ import pytest
 
 from dealer.lab.counts import Counted, Tally, inverses, patterns, ranks
 from dealer.lab.experiment import _one_after_another, run, sample
-from dealer.lab.methods import method
+from dealer.lab.shuffles import method
 from dealer.lab.sources import number_source
 
 from .test_expected import cycles_in, fixed_in, rising_in

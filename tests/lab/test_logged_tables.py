@@ -8,7 +8,7 @@ import numpy as np
 
 from dealer.game.shuffle import steps_of
 from dealer.game.tape import Tape
-from dealer.lab.logged_tables import Kind, counted, shuffles_of
+from dealer.lab.experiment import Kind, counted, shuffles_of
 from dealer.proof.verify import Swap
 
 

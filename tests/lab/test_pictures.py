@@ -10,9 +10,9 @@ import pytest
 
 from dealer.lab.counts import Tally
 from dealer.lab.experiment import run
-from dealer.lab.histogram import Bar, Histogram, histogram, lines
-from dealer.lab.methods import METHODS, method
 from dealer.lab.pictures import bars, heat
+from dealer.lab.report import Bar, Histogram, histogram, lines
+from dealer.lab.shuffles import METHODS, method
 from dealer.lab.sources import number_source
 
 pytestmark = pytest.mark.slow
@@ -123,8 +123,9 @@ def test_a_histogram_counts_each_order_in_its_interval():
 
 
 def test_lines_for_a_terminal():
-    shown = Histogram("", [Bar("a", 1000, 500.0), Bar("bc", 250, 500.0), Bar("d", 0, 0.0)])
+    shown = Histogram("Cards", [Bar("a", 1000, 500.0), Bar("bc", 250, 500.0), Bar("d", 0, 0.0)])
     assert lines(shown, width=8) == [
+        "Cards (│ is where a fair bar would end):",
         " a  1,000  ████████",
         "bc    250  ██  │",
         " d      0  │",

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from dealer.errors import ConfigurationError
-from dealer.game import tape
-from dealer.lab import shuffles, sources
-from dealer.lab.methods import method
+from dealer.game import shuffle, tape
+from dealer.lab import sources
+from dealer.lab.shuffles import method, ordered
 from dealer.lab.sources import SOURCES, Stream, TapeSource, number_source, words_from
-from dealer.lab.vectorised import ordered
 
 PARTS: dict[str, Any] = {"secret": b"s" * 64, "nonces": [b"n" * 32], "root": b"r" * 32}
 
@@ -39,20 +38,12 @@ def test_a_rejected_word_is_skipped_as_by_the_tape():
     assert Stream(written(words)).draw(52, np.arange(3)).tolist() == [7, 51, 1]
 
 
-def test_single_numbers_skip_rejected_words():
-    limit = 65536 - 65536 % 52
-    below = Stream(lambda count: np.array([60, 65535, limit, 5], dtype=np.uint16)).below
-    assert [below(52), below(52), below(52)] == [5, 8, 5]
-
-
 @pytest.mark.parametrize("bound", [0, 1025])
 def test_a_bound_outside_the_range_is_an_error(bound):
     stream = number_source("pcg64", n=52)
     assert isinstance(stream, Stream)
     with pytest.raises(ValueError, match="bound"):
         stream.draw(bound, np.arange(1))
-    with pytest.raises(ValueError, match="bound"):
-        stream.below(bound)
 
 
 @pytest.mark.parametrize("n", [5, 52, 416])
@@ -62,10 +53,10 @@ def test_each_shuffle_has_the_tape_of_a_real_table(n):
     one = method("backward", n=n)
     for count in (3, 2):
         source.begin(count)
-        decks += one.many(ordered(count, n), source).tolist()
+        decks += one.shuffle(ordered(count, n), source).tolist()
     for k, deck in enumerate(decks):
         tape_k = tape.Tape(secret=b"s" * 64, nonces=[b"n" * 32], root=b"r" * 32, k=k, n=n)
-        assert deck == shuffles.backward(range(n), tape_k.below)
+        assert deck == shuffle.shuffled(range(n), tape_k.below)
 
 
 def test_tapes_continue_after_a_segment_and_are_independent():

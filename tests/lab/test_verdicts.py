@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 
-from dealer.lab import expected, p_values
+from dealer.lab import verdicts
 from dealer.lab.counts import Counted
 from dealer.lab.experiment import run
-from dealer.lab.methods import METHODS, method
+from dealer.lab.shuffles import METHODS, method
 from dealer.lab.sources import number_source
 from dealer.lab.verdicts import _grouped, evaluate, significant, spread
 
@@ -63,7 +63,7 @@ def test_a_partial_shuffle_tested_as_a_full_one_is_not_fair():
     counted = Counted(n=8, k=8)
     partial = method("partial", n=8, steps=4)
     numbers = number_source("pcg64", n=8, seed=1)
-    counted.add(partial.many(np.tile(np.arange(8, dtype=np.uint16), (3000, 1)), numbers))
+    counted.add(partial.shuffle(np.tile(np.arange(8, dtype=np.uint16), (3000, 1)), numbers))
     assert significant(evaluate(counted))
 
 
@@ -106,7 +106,7 @@ def upper_tail(x, df):
 def side(request, monkeypatch):
     """χ² tested on both sides, and on one side only, where a shift is detected more easily."""
     if request.param == "upper side":
-        monkeypatch.setattr(p_values, "chi_square_p", upper_tail)
+        monkeypatch.setattr(verdicts, "chi_square_p", upper_tail)
     return request.param
 
 
@@ -117,16 +117,16 @@ def test_p_is_uniform_for_fair_shuffles(many_runs, side):
     assert {name: far for name, far in partial.items() if far > FAR} == {}
 
 
-CYCLES, SUMS = expected.cycles, expected.sum_tails
+CYCLES, SUMS = verdicts.cycles, verdicts.sum_tails
 POISSON = np.array([math.exp(-1) / math.factorial(k) for k in range(60)])
 BREAKS = {
-    "a degree of freedom too few": (p_values, "chi_square_p", lambda x, df: upper_tail(x, df - 1)),
-    "a degree too many": (p_values, "chi_square_p", lambda x, df: upper_tail(x, df + 1)),
-    "half of the deviation": (p_values, "chi_square_p", lambda x, df: upper_tail(x / 2, df)),
-    "cycles of one card more": (expected, "cycles", lambda n: CYCLES(n + 1)[: n + 1]),
-    "fixed points without the signs": (expected, "fixed_points", lambda n: POISSON[: n + 1]),
+    "a degree of freedom too few": (verdicts, "chi_square_p", lambda x, df: upper_tail(x, df - 1)),
+    "a degree too many": (verdicts, "chi_square_p", lambda x, df: upper_tail(x, df + 1)),
+    "half of the deviation": (verdicts, "chi_square_p", lambda x, df: upper_tail(x / 2, df)),
+    "cycles of one card more": (verdicts, "cycles", lambda n: CYCLES(n + 1)[: n + 1]),
+    "fixed points without the signs": (verdicts, "fixed_points", lambda n: POISSON[: n + 1]),
     "sums of fewer shuffles": (
-        expected,
+        verdicts,
         "sum_tails",
         lambda chances, count, total: SUMS(chances, count - 20, total),
     ),
@@ -135,7 +135,7 @@ BREAKS = {
 
 @pytest.mark.parametrize("what", BREAKS)
 def test_a_wrong_distribution_is_detected(many_runs, what, monkeypatch):
-    monkeypatch.setattr(p_values, "chi_square_p", upper_tail)
+    monkeypatch.setattr(verdicts, "chi_square_p", upper_tail)
     monkeypatch.setattr(*BREAKS[what])
     assert max(distances(many_runs[0]).values()) > FAR
 

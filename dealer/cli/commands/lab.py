@@ -1,0 +1,526 @@
+"""`dealer lab`: statistical tests of fair and biased shuffles, random words for other suites."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dealer.cli.files import STANDARD_OUTPUT, is_stored, writing
+from dealer.cli.options import AsJson, Commands, Database, usage_errors
+from dealer.cli.output import echo, echo_err, progress, say_json
+from dealer.cli.streams import ClosedPipe
+from dealer.config import DATABASE
+from dealer.errors import ConfigurationError, UnknownTable
+
+if TYPE_CHECKING:
+    from dealer.lab.counts import Counted, Samples
+    from dealer.lab.experiment import Kind
+    from dealer.lab.shuffles import Method
+    from dealer.lab.verdicts import Finding
+
+LEVEL = 1e-6
+CHECKED, CHECKED_DECK = 20_000, 52
+SHOE, SHOE_SHUFFLES = 416, 3_000
+EXACT_MAX = 5
+_PIECE = 1 << 16
+
+Say = Callable[[str], None]
+Source = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Source of the random numbers: system (random bytes of this machine), tape (as at a "
+        "table, one for each shuffle), pcg64 or mersenne (seeded generators).",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Seed for reproducible numbers; not with system.", show_default=False),
+]
+Level = Annotated[
+    float, typer.Option(min=1e-30, max=1.0, help="Significance level of the verdict.")
+]
+Heat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE.svg",
+        help="Write a heat map of cards and places as an SVG file; - for standard output.",
+        show_default=False,
+    ),
+]
+
+_CLOSED = """
+SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
+WHERE e.type = 'TableClosed' ORDER BY s.id
+"""
+
+app = Commands(
+    no_args_is_help=True,
+    help="Test shuffles statistically: fair methods, biased ones, and those of played tables.",
+)
+
+
+@app.command()
+def run(
+    deck: Annotated[int, typer.Option(min=0, max=1024, help="Number of cards.")] = 52,
+    shuffles: Annotated[int, typer.Option(min=1, help="Number of shuffles.")] = 100_000,
+    shuffle: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Fair: backward, forward, partial, random-key, visited-set. Wrong: swap-any, "
+            "swap-any-but-last, random-comparator, transpositions, sattolo.",
+        ),
+    ] = "backward",
+    source: Source = "system",
+    seed: Seed = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Number of steps of a partial shuffle, or of transpositions.",
+            show_default=False,
+        ),
+    ] = None,
+    carry: Annotated[
+        bool, typer.Option("--carry", help="Start each shuffle from the result of the one before.")
+    ] = False,
+    level: Level = LEVEL,
+    histogram: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.svg",
+            help="Write the histogram as an SVG file; - for standard output.",
+            show_default=False,
+        ),
+    ] = None,
+    heat: Heat = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shuffle a new deck many times and test whether the results are those of a fair shuffle.
+
+    It counts the orders (up to 7 cards), the cards at each place, fixed points, cycles and rising
+    sequences, both of the shuffles and of the permutations from each shuffle to the next. p is the
+    probability of at least this deviation for a fair shuffle, with Holm's correction for the number
+    of tests. The exit code is 1 if the shuffle is not fair.
+
+    ```
+    dealer lab run --deck 4 --shuffles 600000
+    dealer lab run --shuffle swap-any --heat swap-any.svg
+    dealer lab run --shuffle partial --steps 13 --source tape
+    ```
+    """
+    _require_packages()
+    from dealer.lab import pictures, report
+    from dealer.lab.shuffles import method
+
+    say = _report_beside(histogram, heat)
+    with usage_errors():
+        chosen = method(shuffle, n=deck, steps=steps)
+    started = time.perf_counter()
+    counted, found = _experiment(chosen, source, seed, shuffles, carry)
+    seconds = time.perf_counter() - started
+    shown = report.histogram(counted.shuffles)
+    heading = f"{shuffle}: {chosen.sentence}"
+    if histogram is not None:
+        _draw(histogram, pictures.bars(shown, heading))
+    if heat is not None:
+        _draw(heat, pictures.heat(counted.shuffles, heading))
+    if not as_json:
+        say(
+            f"{heading}. {shuffles:,} shuffles of {deck} cards in {seconds:.1f} s, numbers from "
+            f"{source}."
+        )
+        if chosen.sample < deck:
+            say(f"Only the top {chosen.sample} places are tested.")
+        for line in (*report.frequencies(counted.shuffles), "", *report.lines(shown), ""):
+            say(line)
+    about = {"shuffle": shuffle, "source": source, "seed": seed}
+    if not _verdict(counted, found, level, about if as_json else None, say):
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    source: Source = "system",
+    seed: Seed = None,
+    shuffles: Annotated[
+        int, typer.Option(min=1000, help="Number of shuffles for each method.")
+    ] = CHECKED,
+    level: Level = LEVEL,
+    maps: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write a heat map of cards and places for each method.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Test every method: the fair ones must pass, and each biased one must be detected.
+
+    Decks have 52 cards, except for a thousand transpositions: their bias is too small to measure
+    there, so they are tested with eight decks, 416 cards. The exit code is 1 if a verdict is wrong:
+    then do not trust the other verdicts either.
+
+    ```
+    dealer lab check
+    dealer lab check --source tape --maps pictures
+    ```
+    """
+    _require_packages()
+    from dealer.lab import pictures, report
+    from dealer.lab.shuffles import METHODS, method
+    from dealer.lab.verdicts import significant
+
+    right = True
+    for name in METHODS:
+        large = name == "transpositions"
+        one = method(name, n=SHOE if large else CHECKED_DECK)
+        count = min(shuffles, SHOE_SHUFFLES) if large else shuffles
+        counted, found = _experiment(one, source, seed, count)
+        expected = (not significant(found, level)) == one.fair
+        right &= expected
+        if maps is not None:
+            heading = f"{name}: {one.sentence}"
+            _draw(str(maps / f"{name}.svg"), pictures.heat(counted.shuffles, heading))
+        if as_json:
+            _verdict(counted, found, level, {"shuffle": name, "expected_fair": one.fair}, echo)
+            continue
+        outcome = "as expected" if expected else "NOT as expected"
+        echo(
+            f"{name:<18} {one.n:>3} cards, {count:>7,} shuffles: {outcome}. "
+            f"{report.verdict(found, level)}"
+        )
+    if not right:
+        raise typer.Exit(1)
+
+
+@app.command()
+def exact(
+    deck: Annotated[int, typer.Option(min=0, max=EXACT_MAX, help="Number of cards.")] = 3,
+    shuffle: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this one.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute exact probabilities by enumerating every choice of each method with a few cards.
+
+    A method is fair if all orders have exactly the same probability. Otherwise the largest relative
+    deviation is printed: 1 means an order that is impossible, or twice as probable as it should be;
+    for a few cards also how the ways to shuffle are divided among the orders, 0 1 2, 0 2 1 and so
+    on.
+
+    ```
+    dealer lab exact --shuffle swap-any
+    dealer lab exact --deck 4
+    ```
+    """
+    _require_packages()
+    from dealer.lab.exact import of_method, unfairness, ways
+    from dealer.lab.shuffles import METHODS, method
+
+    if shuffle is not None:
+        with usage_errors():
+            method(shuffle, n=deck)
+    names, results = METHODS if shuffle is None else (shuffle,), []
+    with progress("Enumerating") as step:
+        for done, name in enumerate(names):
+            step(done, len(names))
+            results.append((name, *of_method(name, deck)))
+    for name, found, sample in results:
+        off, orders = unfairness(found, deck, sample), len(found.counts)
+        listed = ways(found, deck) if sample == deck else None
+        if as_json:
+            say_json({"shuffle": name, "cards": deck, "sample": sample, "off": _fraction(off),
+                      "orders": orders, "ways": listed})  # fmt: skip
+        elif off:
+            echo(f"{name:<18} not fair: {orders} orders are possible, with a deviation of up to "
+                 f"{_fraction(off)} of the fair probability")  # fmt: skip
+        else:
+            echo(f"{name:<18} fair")
+        if listed is not None and (off or shuffle) and not as_json:
+            echo(f"{'':<18} {listed}")
+
+
+def _fraction(value: Fraction) -> str:
+    """A fraction as text, or its order of magnitude if it has too many digits."""
+    text = str(value)
+    if len(text) <= 20:
+        return text
+    return f"about 1e{math.log10(value.numerator) - math.log10(value.denominator):+.1f}"
+
+
+@app.command()
+def costs(as_json: AsJson = False) -> None:
+    """Measure the cost of each method as the deck grows: O(n), O(n log n) or constant.
+
+    The numbers of random numbers and comparisons are reproducible; the times are measured on this
+    machine over many decks at once, the minimum of a few runs.
+
+    ```
+    dealer lab costs
+    ```
+    """
+    _require_packages()
+    from dealer.lab import costs as lab
+    from dealer.lab.shuffles import METHODS
+
+    with progress("Measuring") as step:
+        measured = {}
+        for done, name in enumerate(METHODS):
+            step(done, len(METHODS))
+            measured[name] = lab.costs(name)
+    if as_json:
+        for name, row in measured.items():
+            say_json({"shuffle": name, "costs": [cost._asdict() for cost in row]})
+        return
+    for line in lab.table(measured):
+        echo(line)
+
+
+@app.command()
+def table(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TABLE…",
+            help="Tables, by the beginning of their ids, or bundle files.",
+            show_default=False,
+        ),
+    ] = None,
+    all_closed: Annotated[
+        bool, typer.Option("--all", help="All closed tables of the database.")
+    ] = False,
+    level: Level = LEVEL,
+    heat: Heat = None,
+    database: Database = DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Test the shuffles of played tables statistically.
+
+    Each bundle is verified first. Only shuffles that were recomputed from the secrets count, so
+    only those of closed rounds. Shuffles with the same number of cards and steps are counted
+    together. A test that needs more shuffles says how many. The exit code is 1 if a bundle does not
+    verify, or if the shuffles are not fair.
+
+    ```
+    dealer lab table 0199f3c2 0199f4d7
+    dealer lab table --all --heat played.svg
+    dealer lab table game.jsonl
+    ```
+    """
+    _require_packages()
+    from dealer.lab import experiment, pictures
+    from dealer.lab.verdicts import evaluate
+
+    say = _report_beside(heat)
+    names = [*(tables or ()), *(asyncio.run(_closed(database)) if all_closed else ())]
+    if not names:
+        raise typer.BadParameter(
+            "This database has no closed table." if all_closed else "Name a table, or use --all."
+        )
+    with progress("Reading tables") as step:
+        played = []
+        for done, name in enumerate(names):
+            step(done, len(names))
+            played += _shuffles(name, database)
+        counted = experiment.counted(played)
+    fair = True
+    for number, (kind, counts) in enumerate(counted.items()):
+        heading = f"{kind.algorithm}, {kind.steps} of {kind.n - 1} steps, {kind.n} cards"
+        if heat is not None and number == 0:
+            _draw(heat, pictures.heat(counts.shuffles, heading))
+        shuffles = counts.shuffles.shuffles
+        if not as_json:
+            say(f"{heading}: {shuffles:,} shuffle{'' if shuffles == 1 else 's'}.")
+        about = {"tables": len(names)} | kind._asdict()
+        fair &= _verdict(counts, evaluate(counts), level, about if as_json else None, say)
+        if not as_json:
+            say("")
+    if not counted:
+        echo_err("These tables have no shuffle in a closed round.")
+    if not fair:
+        raise typer.Exit(1)
+
+
+@app.command()
+def bits(
+    source: Source = "tape",
+    seed: Seed = None,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--bytes",
+            min=0,
+            help="Number of bytes; without it, until the reader closes the pipe.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write the words of a source to standard output as big-endian 16-bit integers.
+
+    ```
+    dealer lab bits --bytes 64 | xxd
+    dealer lab bits | dieharder -a -g 200
+    ```
+    """
+    pieces = _pieces(source, seed)
+    left = count
+    with suppress(ClosedPipe):  # here the reader decides how much it gets
+        for piece in pieces:
+            sys.stdout.buffer.write(piece if left is None else piece[:left])
+            if left is not None and (left := left - len(piece)) <= 0:
+                break
+        sys.stdout.buffer.flush()
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def dieharder(context: typer.Context, source: Source = "tape", seed: Seed = None) -> None:
+    """Test the words of a source with dieharder, which must be installed.
+
+    Further arguments are passed to it; without any it runs all its tests, which takes hours. The
+    exit code is 1 if a test failed.
+
+    ```
+    dealer lab dieharder
+    dealer lab dieharder -d 0 -t 200
+    ```
+    """
+    pieces = _pieces(source, seed)
+    program = shutil.which("dieharder")
+    if program is None:
+        raise ConfigurationError(
+            "dieharder is not installed; install it with: apt install dieharder"
+        )
+    command = [program, "-g", "200", *(context.args or ["-a"])]
+    failed = 0
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        feeder = Thread(target=_feed, args=(running.stdin, pieces), daemon=True)
+        feeder.start()
+        for line in running.stdout:
+            text = line.decode(errors="replace").rstrip()
+            failed += "FAILED" in text
+            echo(text)
+        code = running.wait()
+        feeder.join()
+    if code:
+        raise ConfigurationError(f"dieharder exited with code {code}.")
+    if failed:
+        echo_err(f"{failed} tests of dieharder failed.")
+        raise typer.Exit(1)
+
+
+def _experiment(
+    method: Method, source: str, seed: int | None, shuffles: int, carry: bool = False
+) -> tuple[Counted, list[Finding]]:
+    from dealer.lab import experiment
+    from dealer.lab.sources import number_source
+    from dealer.lab.verdicts import evaluate
+
+    with usage_errors():
+        numbers = number_source(source, n=method.n, seed=seed)
+    with progress(f"Shuffling: {method.name}") as step:
+        counted = experiment.run(method, numbers, shuffles=shuffles, carry=carry, step=step)
+        return counted, evaluate(counted)
+
+
+def _verdict(
+    counted: Counted, found: list[Finding], level: float, about: dict[str, Any] | None, say: Say
+) -> bool:
+    """Print the findings, as JSON with the members `about` if there are any; whether it is fair."""
+    from dealer.lab import report
+    from dealer.lab.verdicts import significant
+
+    if about is not None:
+        say_json(about | report.members(counted.shuffles, found, level), say=say)
+    else:
+        for line in report.findings(found, level):
+            say(line)
+    return not significant(found, level)
+
+
+def _shuffles(name: str, database: str) -> list[tuple[Kind, Samples]]:
+    """The shuffles of one verified table; `name` is a bundle file or the beginning of an id."""
+    from dealer.cli.commands import bundle
+    from dealer.cli.commands.verify import examine, read_bundle
+    from dealer.lab.experiment import shuffles_of
+
+    if Path(name).is_file():
+        file = read_bundle(name)
+        lines, notes = file.lines(), file.notes
+    else:
+        lines, notes = bundle.of_table(database, name), []
+    report = examine(lines, notes=notes)
+    if report.fault is not None:
+        raise UnknownTable(f"{name} does not verify, so it is not counted: {report.fault}")
+    return list(shuffles_of(lines, report.swaps))
+
+
+async def _closed(database: str) -> list[str]:
+    from dealer.eventlog.readonly import open_readonly
+
+    async with await open_readonly(database) as log:
+        return [row[0].hex() for row in await log.fetch(_CLOSED)]
+
+
+def _pieces(source: str, seed: int | None) -> Iterator[bytes]:
+    _require_packages()
+    from dealer.lab.sources import words_from
+
+    with usage_errors():
+        more = words_from(source, seed=seed)
+    return (more(_PIECE).astype(">u2").tobytes() for _ in iter(int, 1))
+
+
+def _feed(into: IO[bytes], pieces: Iterator[bytes]) -> None:
+    """Write the pieces until the reader closes the pipe."""
+    with suppress(BrokenPipeError):
+        for piece in pieces:
+            into.write(piece)
+        into.close()
+
+
+def _require_packages() -> None:
+    """Raise ConfigurationError unless numpy and scipy, which only this package needs, exist."""
+    if any(find_spec(package) is None for package in ("numpy", "scipy")):
+        raise ConfigurationError(
+            "The commands `dealer lab` need numpy and scipy. Install them with "
+            "pip install '.[lab]' in the source folder."
+        )
+
+
+def _report_beside(*pictures: str | None) -> Say:
+    """Prints a line of the report: on standard error if a picture goes to standard output."""
+    on_output = pictures.count(STANDARD_OUTPUT)
+    if on_output > 1:
+        raise typer.BadParameter("Only one picture can go to standard output.")
+    return echo_err if on_output else echo
+
+
+def _draw(name: str, picture: str) -> None:
+    """Write an SVG, if necessary in a new folder; raises ConfigurationError if it cannot be."""
+    try:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"{name} cannot be written: {error.strerror}.") from None
+    with writing(name) as file:
+        file.write(picture.encode())
+    if is_stored(name):
+        echo_err(f"Written: {name}")
