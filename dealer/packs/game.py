@@ -69,8 +69,7 @@ def _list(given: Mapping[str, Any], name: str, most: int) -> list[Any]:
 
 
 def _players(value: Any) -> dict[str, int]:
-    given = members.mapping(value, "players")
-    members.only(given, ("min", "max", "best"), "players: ")
+    given = members.mapping(value, "players", ("min", "max", "best"))
     least = members.whole(given.get("min"), "players: min", least=1, most=SEATS_MAX)
     most = members.whole(given.get("max"), "players: max", least=least, most=SEATS_MAX)
     best = members.whole(given.get("best", most), "players: best", least=least, most=most)
@@ -79,8 +78,7 @@ def _players(value: Any) -> dict[str, int]:
 
 def _deck(value: Any, packs: Mapping[str, Mapping[str, Any]]) -> tuple[Any, int, str | None]:
     """What `table.open` takes as the deck, the number of its cards, and the name of its pack."""
-    given = members.mapping(value, "deck")
-    members.only(given, _DECK, "deck: ")
+    given = members.mapping(value, "deck", _DECK)
     if len({"standard", "cards", "pack"} & set(given)) != 1:
         raise ConfigurationError("deck must have one of standard, cards and pack.")
     decks = members.whole(given.get("decks", 1), "deck: decks", least=1, most=20)
@@ -124,8 +122,7 @@ def _rules(value: Any) -> dict[str, Any]:
 
 
 def _pile(value: Any, at: str) -> dict[str, Any]:
-    given = members.mapping(value, at)
-    members.only(given, _PILE, f"{at}: ")
+    given = members.mapping(value, at, _PILE)
     name = members.pile(given.get("name"), f"{at}: name")
     spread = given.get("spread", False)
     if not isinstance(spread, bool):
@@ -144,8 +141,7 @@ def _deals(value: Any, piles: set[str], players: Mapping[str, int]) -> list[dict
 
 def _deal(value: Any, number: int, piles: set[str], players: Mapping[str, int]) -> dict[str, Any]:
     at = f"deal, {number}"
-    given = members.mapping(value, at)
-    members.only(given, _DEAL, f"{at}: ")
+    given = members.mapping(value, at, _DEAL)
     listed = members.items(given.get("piles", []), f"{at}: piles", most=64)
     deal: dict[str, Any] = {
         "each": _each(given.get("each", 0), f"{at}: each", players),
@@ -184,8 +180,7 @@ def _each(value: Any, at: str, players: Mapping[str, int]) -> list[list[int]]:
 
 
 def _dealt(value: Any, at: str, piles: set[str]) -> dict[str, Any]:
-    given = members.mapping(value, at)
-    members.only(given, _DEALT, f"{at}: ")
+    given = members.mapping(value, at, _DEALT)
     name = members.pile(given.get("name"), f"{at}: name")
     _check_pile(name, at, piles)
     face = given.get("face", "down")

@@ -73,9 +73,12 @@ def only(given: Mapping[str, Any], names: Iterable[str], at: str) -> None:
             raise ConfigurationError(f"{at}unknown member {json.dumps(name)}{hint}")
 
 
-def mapping(value: Any, at: str) -> Mapping[str, Any]:
+def mapping(value: Any, at: str, names: Iterable[str] | None = None) -> Mapping[str, Any]:
+    """An object; with `names` one that has no other members."""
     if not isinstance(value, dict):
         raise ConfigurationError(f"{at} must be an object.")
+    if names is not None:
+        only(value, names, f"{at}: ")
     return value
 
 

@@ -68,8 +68,7 @@ def read(given: Mapping[str, Any], *, name: str) -> dict[str, Any]:
 
 def _members(value: Any, names: tuple[str, ...], at: str) -> dict[str, Any]:
     """An object whose members have readers; others are left to the caller."""
-    given = members.mapping(value, at)
-    members.only(given, names, f"{at}: ")
+    given = members.mapping(value, at, names)
     return {
         member: _READERS[member](value, f"{at}: {member}") if member in _READERS else value
         for member, value in given.items()
