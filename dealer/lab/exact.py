@@ -133,4 +133,5 @@ def ways(exact: Exact, n: int) -> str | None:
     if total > LISTED_WAYS or len(counts) > LISTED_ORDERS:
         return None
     listed = " ".join(str(count // common) for count in counts)
-    return f"{total:,} ways over {len(counts)} orders: {listed}"
+    many = "" if total == 1 else "s"
+    return f"{total:,} way{many} over {len(counts)} order{'s' if n > 1 else ''}: {listed}"

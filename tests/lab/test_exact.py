@@ -42,6 +42,8 @@ def test_swap_any_of_three_gives_four_or_five_of_twenty_seven():
 
 def test_impossible_orders_are_listed_and_long_lists_are_not():
     assert ways(of_method("sattolo", 3)[0], 3) == "2 ways over 6 orders: 0 0 0 1 1 0"
+    assert ways(of_method("sattolo", 2)[0], 2) == "1 way over 2 orders: 0 1"
+    assert ways(of_method("backward", 1)[0], 1) == "1 way over 1 order: 1"
     assert ways(of_method("visited-set", 2)[0], 2) == "2 ways over 2 orders: 1 1"
     assert ways(of_method("swap-any", 5)[0], 5) is None
     assert ways(of_method("transpositions", 3)[0], 3) is None

@@ -249,7 +249,8 @@ def exact(
             say_json({"shuffle": name, "cards": deck, "sample": sample, "off": _fraction(off),
                       "orders": orders, "ways": listed})  # fmt: skip
         elif off:
-            echo(f"{name:<18} not fair: {orders} orders are possible, with a deviation of up to "
+            possible = "1 order is" if orders == 1 else f"{orders} orders are"
+            echo(f"{name:<18} not fair: {possible} possible, with a deviation of up to "
                  f"{_fraction(off)} of the fair probability")  # fmt: skip
         else:
             echo(f"{name:<18} fair")
