@@ -48,11 +48,12 @@ class ConfigurationError(DealerError):
     """A setting, an address or a file that the program cannot use."""
 
 
-# Refusals: nothing was changed. Their reasons and codes are part of the protocol.
+# Refusals: nothing was changed. Their reasons and codes are part of the protocol, and the first
+# paragraph of each docstring is published with them (`/openrpc.json`, the reference).
 
 
 class Refused(DealerError):
-    """A command that is rejected; its sentence is for the client that sent it."""
+    """The command was rejected; the message of the error says why."""
 
     reason = "refused"
     code = 1
@@ -67,14 +68,14 @@ class BadRequest(Refused):
 
 
 class NotYourSeat(Refused):
-    """This connection has no seat at the table."""
+    """This connection has no seat at this table."""
 
     reason = "not_your_seat"
     code = 3
 
 
 class NotEntitled(Refused):
-    """The rules of the table do not permit this to the caller."""
+    """The rules of this table do not permit this to the caller."""
 
     reason = "not_entitled"
     code = 4
@@ -85,7 +86,7 @@ class NotHost(NotEntitled):
 
 
 class BadToken(Refused):
-    """The token is not valid for the table, or is no longer valid."""
+    """The token is not valid for this table, or is no longer valid."""
 
     reason = "bad_token"
     code = 5
@@ -212,14 +213,14 @@ class TableIsClosed(Refused):
 
 
 class TooManyTables(Refused):
-    """The connection is at the maximum number of tables."""
+    """This connection is at the maximum number of tables."""
 
     reason = "too_many_tables"
     code = 34
 
 
 class TableArchived(Refused):
-    """The table was archived; its bundle can still be had."""
+    """The table is closed and archived; only its bundle remains."""
 
     reason = "table_archived"
     code = 35
@@ -247,7 +248,7 @@ class EntropyMismatch(Refused):
 
 
 class VersionConflict(Refused):
-    """The table is past the version `expect`, or changed on each attempt."""
+    """The table is past version `expect`, or changed on each attempt."""
 
     reason = "conflict"
     code = 50
@@ -262,7 +263,7 @@ class CommandReused(Refused):
 
 
 class RateLimited(Refused):
-    """Too many requests; wait for `retry_after_ms` milliseconds."""
+    """Too many requests; wait for `retry_after_ms`."""
 
     reason = "rate_limited"
     code = 52
@@ -290,7 +291,7 @@ class Unavailable(Refused):
 
 
 class Disabled(Refused):
-    """The operator has disabled this for a time."""
+    """New tables, seats or rounds are disabled at the moment; open ones continue."""
 
     reason = "disabled"
     code = 55
@@ -298,10 +299,18 @@ class Disabled(Refused):
 
 
 class PositionLost(Refused):
-    """The feed has no such position; begin again from an earlier one or from now."""
+    """The log does not have this position of the feed; it was restored."""
 
     reason = "position_lost"
     code = 60
+
+
+REFUSALS: dict[str, type[Refused]] = {
+    kind.reason: kind
+    for kind in list(vars().values())
+    if isinstance(kind, type) and issubclass(kind, Refused) and "reason" in vars(kind)
+}
+"""Every refusal by its reason, ordered by code."""
 
 
 # Faults of what is verified: bundles, canonical texts, notes.

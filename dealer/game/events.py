@@ -3,13 +3,15 @@
 A hidden field is None for a reader who may not know its value. Bytes are `bytes` here and hex in
 the log (`dealer.proof.codec`); `source` is the log's member `from`.
 
-What other modules derive about a type of event is declared on its class, see `EventType`.
+What other modules derive about a type of event is declared on its class, see `EventType`. The first
+paragraph of its docstring is published (`/openrpc.json`, the reference), and so is the text beside
+the type of each field: a text for machines and people who do not know this program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from dealer.game.immutable import immutable
 from dealer.game.stacks import seat_of
@@ -19,13 +21,22 @@ PROTOCOL = "dealer/v1"
 Hidden = Literal["j", "card"]
 Commitment = Literal["never", "always", "into_hand"]
 
+Seat = Annotated[int, "number of the seat, from 1"]
+Round = Annotated[int, "number of the round, from 1"]
+ShuffleIndex = Annotated[int, "ordinal of the shuffle in the round, from 0"]
+Slot = Annotated[int, "number of the sealed card"]
+Card = Annotated[str, "code of the card"]
+Stack = Annotated[str, "the stack: `deck`, or a pile"]
+Source = Annotated[str, "the stack that the card came from"]
+Salt = Annotated[bytes, "salt of the card's commitment"]
+
 
 class PrivateFace(NamedTuple):
     """The face of one card that an event shows to one seat only."""
 
-    seat: int
-    slot: int
-    card: str
+    seat: Seat
+    slot: Slot
+    card: Card
 
 
 class EventType:
@@ -62,162 +73,175 @@ class ShuffleEvent(EventType):
 
 @immutable
 class TableOpened(EventType):
-    """A table was opened: its origin, the house key, 32 bytes, and complete rules."""
+    """A table was opened; always version 1."""
 
-    origin: str
-    key: bytes
-    rules: Mapping[str, Any]
+    origin: Annotated[str, "name of the table's log in its checkpoints"]
+    key: Annotated[bytes, "the house's Ed25519 public key for this table"]
+    rules: Annotated[Mapping[str, Any], "the rules of the table"]
 
 
 @immutable
 class SeatTaken(EventType):
-    """A player took a seat; `key` cosigns checkpoints, 32 bytes; `bot` is a program's claim."""
+    """A player took a seat."""
 
-    seat: int
-    name: str
-    key: bytes | None = None
-    bot: bool = False
+    seat: Seat
+    name: Annotated[str, "name of the player"]
+    key: Annotated[
+        bytes | None, "the Ed25519 public key with which the player cosigns, of those that do"
+    ] = None
+    bot: Annotated[bool, "only of a program, as its service says"] = False
 
 
 @immutable
 class SeatLeft(EventType):
-    """A player left a seat; its hand stays."""
+    """A player left the seat.
 
-    seat: int
+    The hand stays there.
+    """
+
+    seat: Seat
 
 
 @immutable
 class SeatVacated(EventType):
-    """The host or a service removed the player of a seat, `by` either; its hand stays.
+    """The player of the seat was removed by the host, a service, or the server.
 
-    `by` is also a service where the server did it for another player, because this one was away.
+    The hand stays there. The server removes a player who was away, for another player.
     """
 
-    seat: int
-    by: str
-    reason: str
+    seat: Seat
+    by: Annotated[str, "`service` also where the server did it for another player"]
+    reason: Annotated[str, "why the player was removed"]
 
 
 @immutable
 class HostTransferred(EventType):
-    """The player of a seat became the host, for as long as that player stays."""
+    """The player of the seat became the host.
 
-    seat: int
+    For as long as that player stays.
+    """
+
+    seat: Seat
 
 
 @immutable
 class NoteAdded(EventType):
-    """A text was added by a seat, or by the host or a service (0).
+    """A text was added by a seat, or by the host or a service (seat 0).
 
     It changes nothing, except for two kinds that only the server adds: `take_back`, after the
     events that reverse a move, and `seat_move`, before SeatLeft and SeatTaken of one player.
     """
 
-    seat: int
-    kind: str
-    text: str
+    seat: Annotated[int, "number of the seat; 0 for the host or a service"]
+    kind: Annotated[str, "kind of the note"]
+    text: Annotated[str, "the note itself"]
 
 
 @immutable
 class RoundOpened(EventType):
-    """A round began, with the commitment to its secret and its deck, bottom first."""
+    """A round was opened with a deck, bottom first, and the house's commitment."""
 
-    round: int
-    deck: tuple[str, ...]
-    entropy: str
-    commit_ms: int
-    reveal_ms: int
-    commitment: bytes
+    round: Round
+    deck: Annotated[tuple[str, ...], "codes of the cards, bottom first"]
+    entropy: Annotated[str, "whose random bytes shuffle"]
+    commit_ms: Annotated[int, "how long players may commit to random bytes, in milliseconds"]
+    reveal_ms: Annotated[int, "how long players may reveal random bytes, in milliseconds"]
+    commitment: Annotated[bytes, "hash of the house's secret of the round"]
 
 
 @immutable
 class ShuffleStarted(ShuffleEvent):
-    """Shuffle `k` of the round began, of a stack of `n` cards."""
+    """A shuffle was requested; players commit to their entropy."""
 
-    round: int
-    k: int
-    stack: str
-    n: int
-    algorithm: str
-    steps: int
+    round: Round
+    k: ShuffleIndex
+    stack: Stack
+    n: Annotated[int, "how many cards the stack has"]
+    algorithm: Annotated[str, "`backward` (from the top) or `forward` (from the bottom)"]
+    steps: Annotated[int, "how many steps the shuffle has"]
 
 
 @immutable
 class EntropyCommitted(ShuffleEvent):
-    """A seat's digest, 32 bytes, for shuffle `k`."""
+    """A seat committed to random bytes."""
 
-    round: int
-    k: int
-    seat: int
-    digest: bytes
+    round: Round
+    k: ShuffleIndex
+    seat: Seat
+    digest: Annotated[bytes, "hash of the bytes that the seat committed to"]
 
 
 @immutable
 class EntropyClosed(ShuffleEvent):
-    """No more digests are accepted for shuffle `k`; its checkpoint C1 follows."""
+    """Commitments are closed; the house signs a checkpoint over this version.
+
+    It is C1 of the shuffle.
+    """
 
     CHECKPOINT: ClassVar[bool] = True
 
-    round: int
-    k: int
+    round: Round
+    k: ShuffleIndex
 
 
 @immutable
 class ShuffleVoided(ShuffleEvent):
-    """Shuffle `k` ended without a seal, because a reveal was missing."""
+    """Committed bytes were not revealed in time; the shuffle does not take place."""
 
-    round: int
-    k: int
+    round: Round
+    k: ShuffleIndex
 
 
 @immutable
 class EntropyRevealed(ShuffleEvent):
-    """A seat's nonce, 32 bytes, for shuffle `k`."""
+    """A seat revealed the bytes that it had committed to."""
 
-    round: int
-    k: int
-    seat: int
-    nonce: bytes
+    round: Round
+    k: ShuffleIndex
+    seat: Seat
+    nonce: Annotated[bytes, "the bytes that the seat committed to"]
 
 
 @immutable
 class CardsSwapped(ShuffleEvent):
-    """Step `step` of shuffle `k` exchanged places `i` and `j`; `j` is hidden until the reveal."""
+    """One step of a shuffle: places i and j exchanged their cards; j is hidden."""
 
     HIDDEN: ClassVar[Hidden | None] = "j"
     COMMITMENT: ClassVar[Commitment] = "always"
 
-    round: int
-    k: int
-    step: int
-    i: int
+    round: Round
+    k: ShuffleIndex
+    step: Annotated[int, "number of the step, from 0"]
+    i: Annotated[int, "the first of the two places; 0 is the bottom"]
     j: int | None
 
 
 @immutable
 class DeckSealed(ShuffleEvent):
-    """The shuffled stack got new slots from `first` on, with a commitment, 32 bytes, for each."""
+    """A shuffle is over; each place got a slot with a commitment to its card."""
 
     CHECKPOINT: ClassVar[bool] = True
 
-    round: int
-    k: int
-    first: int
-    slots: tuple[bytes, ...]
+    round: Round
+    k: ShuffleIndex
+    first: Annotated[int, "the first of the new slots"]
+    slots: Annotated[
+        tuple[bytes, ...], "commitments of the new slots, from the bottom of the stack upwards"
+    ]
 
 
 @immutable
 class CardDrawn(EventType):
-    """A slot went from the deck or a pile into a seat's hand."""
+    """A seat drew a card; its face is for that seat."""
 
     HIDDEN: ClassVar[Hidden | None] = "card"
     COMMITMENT: ClassVar[Commitment] = "always"
 
-    round: int
-    seat: int
-    source: str
-    slot: int
-    card: str | None
+    round: Round
+    seat: Seat
+    source: Source
+    slot: Slot
+    card: Card | None
 
     def private_face(self) -> PrivateFace | None:
         """The drawn card, for the seat that drew it."""
@@ -226,17 +250,17 @@ class CardDrawn(EventType):
 
 @immutable
 class CardMoved(EventType):
-    """A slot went from one stack to place `place` of another."""
+    """A card moved from one stack to another."""
 
     HIDDEN: ClassVar[Hidden | None] = "card"
     COMMITMENT: ClassVar[Commitment] = "into_hand"
 
-    round: int
-    slot: int
-    source: str
-    to: str
-    place: int
-    card: str | None  # None unless `to` is a hand
+    round: Round
+    slot: Slot
+    source: Source
+    to: Annotated[str, "the stack that received the card"]
+    place: Annotated[int, "place in the stack that received the card; 0 is the bottom"]
+    card: Card | None  # None unless `to` is a hand
 
     def private_face(self) -> PrivateFace | None:
         """The card, for the seat whose hand it went to."""
@@ -248,24 +272,24 @@ class CardMoved(EventType):
 
 @immutable
 class CardShown(EventType):
-    """A card was opened to everyone: code and the salt of its slot's commitment."""
+    """A card was turned face up for all."""
 
-    round: int
-    slot: int
-    card: str
-    salt: bytes
+    round: Round
+    slot: Slot
+    card: Card
+    salt: Salt
 
 
 @immutable
 class CardPeeked(EventType):
-    """A card was shown to one seat only."""
+    """A card was shown to one seat."""
 
     HIDDEN: ClassVar[Hidden | None] = "card"  # stored for the seat, never committed to
 
-    round: int
-    slot: int
-    seat: int
-    card: str | None
+    round: Round
+    slot: Slot
+    seat: Seat
+    card: Card | None
 
     def private_face(self) -> PrivateFace | None:
         """The card, for the seat that it was shown to."""
@@ -274,26 +298,29 @@ class CardPeeked(EventType):
 
 @immutable
 class StackCut(EventType):
-    """A stack was cut: the cards from place `at` upwards went to the bottom."""
+    """A stack was cut."""
 
-    round: int
-    stack: str
-    at: int
+    round: Round
+    stack: Stack
+    at: Annotated[int, "the place from which the cards went to the bottom; 0 is the bottom"]
 
 
 @immutable
 class RoundClosed(EventType):
-    """The round ended, and its secret was published."""
+    """The round is over, and the house's secret is public."""
 
     CHECKPOINT: ClassVar[bool] = True
 
-    round: int
-    secret: bytes
+    round: Round
+    secret: Annotated[bytes, "the house's secret of the round"]
 
 
 @immutable
 class TableClosed(EventType):
-    """The table ended; no event follows."""
+    """The table is closed permanently.
+
+    No event follows.
+    """
 
     CHECKPOINT: ClassVar[bool] = True
 

@@ -12,12 +12,12 @@ from dealer import errors
 from dealer.cli.main import app
 from dealer.config import LIMITS, SETTINGS
 from dealer.docs import reference
+from dealer.errors import REFUSALS
 from dealer.eventlog.schema import metadata, postgres
 from dealer.game.events import TYPES
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema import openrpc
-from dealer.gateway.schema.errors import refusals
-from dealer.gateway.schema.notifications import NOTIFICATIONS
+from dealer.gateway.schema.components import notifications
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +56,7 @@ def test_a_method(texts: dict[str, str], method: dict[str, object]) -> None:
 
 
 def test_notifications_and_events(texts: dict[str, str]) -> None:
-    for name in NOTIFICATIONS:
+    for name in notifications():
         text = section(texts["notifications"], name)
         assert f'"method": "{name}"' in text
     for name in TYPES:
@@ -67,7 +67,7 @@ def test_notifications_and_events(texts: dict[str, str]) -> None:
 
 def test_reasons(texts: dict[str, str]) -> None:
     """Each with its exception in Python."""
-    for reason, refused in refusals().items():
+    for reason, refused in REFUSALS.items():
         text = section(texts["errors"], reason)
         found = re.search(r"Code (\d+), `(\w+)`, (not )?temporary\.", text)
         assert found, reason

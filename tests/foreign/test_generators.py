@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from dealer.gateway.schema import asyncapi, openrpc
-from dealer.gateway.schema.examples import Frame, examples
-from dealer.gateway.schema.messages import messages
+from dealer.gateway.schema.asyncapi import messages
+from dealer.gateway.schema.openrpc import Frame, examples
 from tests.harness.installed import missing
 from tests.harness.npm import BUILD
 from tests.harness.programs import output_of
@@ -28,7 +28,7 @@ PROGRAM = Path(__file__).with_name("generated.mjs")
 
 ASYNCAPI: Any = json.loads(asyncapi())
 OPENRPC: Any = json.loads(openrpc())
-FRAMES = [(one.type, one.example) for one in messages() if one.example is not None]
+FRAMES = [(one.type.__name__, one.example) for one in messages() if one.example is not None]
 RECEIVED = [(type, frame) for type, frame in FRAMES if not type.endswith("Request")]
 
 TSC = str(BUILD / "node_modules/.bin/tsc")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,15 +17,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+from dealer.errors import REFUSALS
 from dealer.game.events import TYPES
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema import asyncapi, openrpc
-from dealer.gateway.schema.errors import REFUSALS, codes, refusals
-from dealer.gateway.schema.events import EVENTS
-from dealer.gateway.schema.examples import examples
-from dealer.gateway.schema.notifications import NOTIFICATION_TYPES, NOTIFICATIONS
-from dealer.gateway.schema.openrpc import refusals_of
+from dealer.gateway.schema.components import notifications
+from dealer.gateway.schema.openrpc import examples, refusals_of
+from dealer.gateway.wire.protocol import ErrorCode
+from dealer.gateway.wire.results import NOTIFICATIONS
 from tests.gateway.http_client import get
 from tests.gateway.recorded_game import Frame, RecordedFrame, choose_examples, play
 from tests.harness.installed import missing
@@ -60,7 +61,6 @@ def faults(kind: str, document: Any) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_the_asyncapi_parser_finds_no_fault():
     assert faults("asyncapi", ASYNCAPI) == []
     invalid = deepcopy(ASYNCAPI)
@@ -94,14 +94,19 @@ def test_every_method_is_described_and_nothing_else():
     operations = ASYNCAPI["operations"].items()
     assert {name for name, one in operations if one["action"] == "receive"} == methods
     sent = {name for name, one in operations if one["action"] == "send"}
-    assert sent == {f"tell.{name}" for name in NOTIFICATIONS}
-    assert {one["name"] for one in OPENRPC["x-notifications"]} == set(NOTIFICATIONS)
-    assert set(NOTIFICATIONS) == {"event", "events", *NOTIFICATION_TYPES}
+    assert sent == {f"tell.{name}" for name in notifications()}
+    assert {one["name"] for one in OPENRPC["x-notifications"]} == {"event", *NOTIFICATIONS}
 
 
 def test_every_event_refusal_close_code_and_method_has_a_description():
-    assert set(EVENTS) == set(TYPES)
-    assert set(REFUSALS) == set(refusals())
+    schemas = OPENRPC["components"]["schemas"]
+    assert all(re.fullmatch(r"[A-Z].*\.", schemas[name]["description"]) for name in TYPES)
+    errors = OPENRPC["components"]["errors"].values()
+    assert all(re.fullmatch(r"[A-Z].*\.", error["message"]) for error in errors)
+    codes = [error["code"] for error in errors]
+    assert codes == [*ErrorCode, *sorted(kind.code for kind in REFUSALS.values())]
+    assert schemas["ErrorCode"]["enum"] == sorted(codes)
+    assert set(schemas["RefusalReason"]["enum"]) == set(REFUSALS)
     meanings = {one["code"]: one["meaning"] for one in OPENRPC["x-close-codes"]}
     assert meanings == {int(code): code.meaning for code in CloseCode}
     for method in OPENRPC["methods"]:
@@ -122,10 +127,10 @@ def test_the_server_closes_connections_with_described_codes_only():
 
 
 def test_each_method_and_notification_has_a_valid_example():
-    assert set(examples()) == set(METHODS) | set(NOTIFICATIONS) | {"refusal"}
+    assert set(examples()) == set(METHODS) | set(notifications()) | {"refusal"}
     for name, (frame, answer) in examples().items():
         kind = "refusal" if name == "refusal" else "result"
-        if name in NOTIFICATIONS:
+        if name in notifications():
             assert is_described(name, frame)
         elif name == "refusal":
             assert is_described("refusal", answer)
@@ -181,7 +186,7 @@ async def test_every_refusal_is_listed_for_its_method(game):
     for recorded in game:
         if recorded.kind == "request" and "error" in (recorded.answer or {}):
             error = recorded.answer["error"]
-            assert error["code"] in codes()
+            assert error["code"] in OPENRPC["components"]["schemas"]["ErrorCode"]["enum"]
             if error["code"] > 0:
                 assert error["data"]["reason"] in refusals_of(recorded.method)
                 reasons.add(error["data"]["reason"])

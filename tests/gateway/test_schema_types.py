@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from jsonschema import Draft7Validator
+from msgspec import Meta, Struct, field
 
-from dealer.errors import BadRequest
+from dealer.errors import BadRequest, NoRound, NotEntitled
 from dealer.game.events import TYPES
-from dealer.game.rules import KNOWN
+from dealer.game.rules import ACTIONS, KNOWN, PRESETS
 from dealer.gateway.rpc.methods import METHODS
-from dealer.gateway.schema import asyncapi, event_members, members, openrpc
-from dealer.gateway.schema.components import DESCRIBED
-from dealer.gateway.schema.titles import REF, form
+from dealer.gateway.schema import asyncapi, openrpc
+from dealer.gateway.schema.json_schema import schemas
+from dealer.gateway.wire.types import REF
 from dealer.service.table_ids import check_rules
 
 ASYNCAPI = json.loads(asyncapi())
@@ -57,6 +59,11 @@ def objects() -> Iterator[tuple[str, Schema]]:
     return ((title, one) for title, one in SCHEMAS.items() if "properties" in one)
 
 
+def form(schema: Schema) -> Schema:
+    """What a schema accepts: everything but the description, and a member's default."""
+    return {name: one for name, one in schema.items() if name not in ("description", "default")}
+
+
 def reachable(titles: set[str]) -> set[str]:
     """These components and all that they refer to."""
     found: set[str] = set()
@@ -69,7 +76,7 @@ def reachable(titles: set[str]) -> set[str]:
 
 
 def test_every_schema_has_a_title_which_is_that_of_one_form():
-    forms: dict[str, tuple[str, str]] = {}
+    forms: dict[str, tuple[str, Schema]] = {}
     for path, schema in every_schema():
         if "$ref" in schema:
             assert schema["$ref"].removeprefix(REF) in SCHEMAS, path
@@ -149,19 +156,101 @@ def test_only_what_is_not_required_may_be_left_out():
         assert required == set(schema["required"])
 
 
-def test_only_members_and_components_that_exist_are_described():
-    of = {title: set(schema["properties"]) for title, schema in objects()}
-    of |= {name: of[name] | of[f"{name}Public"] for name in TYPES}
-    for described in (*members.OWN, *event_members.OWN):
-        title, name = described.split(".", 1)
-        assert name in of[title], described
-    named = {name for names in of.values() for name in names}
-    assert named >= {*members.PARAMS, *members.SENT, *event_members.PUBLIC, *event_members.LEAF}
-    assert set(DESCRIBED) <= set(SCHEMAS)
+Seat = Annotated[int, "number of the seat"]
+
+
+class Undescribed(Struct):
+    """A type of which one member has no description."""
+
+    seat: Annotated[int, "number of the seat"]
+    card: str
+
+
+class UndescribedList(Struct):
+    """A list of what has a description has none by that."""
+
+    seats: list[Seat]
+
+
+class Untitled(Struct):
+    """A type of which one member has limits, and no title."""
+
+    count: Annotated[int, Meta(ge=1), "how many"]
+
+
+class Several(Struct):
+    """Two choices with one title."""
+
+    end: Annotated[Literal["top", "bottom"], Meta(title="End", description="Either."), "where"]
+    face: Annotated[Literal["up", "down"], Meta(title="End", description="Either."), "how"]
+
+
+def test_a_type_that_is_not_described_is_an_error():
+    with pytest.raises(LookupError, match=r"Undescribed\.card"):
+        schemas([Undescribed])
+    with pytest.raises(LookupError, match=r"UndescribedList\.seats"):
+        schemas([UndescribedList])
+    with pytest.raises(LookupError, match="no title"):
+        schemas([Untitled])
+    with pytest.raises(ValueError, match="End is the title of two schemas"):
+        schemas([Several])
+
+
+class Place(Struct):
+    """One place."""
+
+    number: Annotated[Annotated[int, Meta(title="Number", ge=0)], "of a place"]
+
+
+class Move(Struct):
+    """Members with their own text, with that of their type, and with that of a type in a union."""
+
+    seat: Seat
+    to: Annotated[Seat, "the other seat"]
+    partner: Seat | None = None
+    places: Annotated[list[Place], "from the bottom"] = []
+    third: Annotated[Seat | None, "a third seat"] = None
+    source: Annotated[str, "where from"] = field(default="deck", name="from")
+
+
+def test_a_member_has_the_description_beside_its_type():
+    found = schemas([Move])
+    assert set(found) == {"Move", "Place"}, "with the types in it"
+    said = {name: one["description"] for name, one in found["Move"]["properties"].items()}
+    assert said == {
+        "seat": "number of the seat",
+        "to": "the other seat",
+        "partner": "number of the seat",
+        "places": "from the bottom",
+        "third": "a third seat",
+        "from": "where from",
+    }
+    assert found["Place"]["properties"]["number"] == {
+        "title": "Number",
+        "type": "integer",
+        "minimum": 0,
+        "description": "of a place",
+    }
+    assert found["Move"]["properties"]["partner"]["type"] == "integer", "without null"
+    assert found["Move"]["properties"]["from"]["default"] == "deck"
+
+
+def test_the_sentence_of_an_event_and_of_a_refusal_is_that_of_its_class():
+    assert SCHEMAS["SeatLeft"]["description"] == "A player left the seat."
+    public = SCHEMAS["NoteAddedPublic"]["properties"]
+    assert public["seat"]["description"] == "number of the seat; 0 for the host or a service"
+    errors = OPENRPC["components"]["errors"]
+    assert errors["not_entitled"]["message"] == inspect.getdoc(NotEntitled), "not that of NotHost"
+    assert errors["no_round"]["message"] == inspect.getdoc(NoRound)
 
 
 def test_the_schema_of_rules_has_every_rule():
-    assert set(SCHEMAS["Rules"]["properties"]) == set(KNOWN)
+    rules = SCHEMAS["Rules"]["properties"]
+    assert set(rules) == set(KNOWN)
+    assert set(SCHEMAS["Preset"]["enum"]) == set(PRESETS)
+    assert {name for name, one in rules.items() if one.get("$ref") == f"{REF}Permission"} == set(
+        ACTIONS
+    )
     assert set(SCHEMAS["TableRules"]["properties"]) == set(KNOWN)
     assert SCHEMAS["TableOpen"]["properties"]["rules"]["$ref"] == f"{REF}Rules"
 

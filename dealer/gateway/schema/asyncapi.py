@@ -1,30 +1,57 @@
-"""AsyncAPI document of all messages, in both directions."""
+"""AsyncAPI document of all messages, in both directions: whole JSON-RPC objects."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta, Struct
 
+from dealer.errors import REFUSALS
 from dealer.gateway.rpc.methods import METHODS
-from dealer.gateway.schema.errors import codes
-from dealer.gateway.schema.json_schema import components
-from dealer.gateway.schema.messages import messages, payloads
-from dealer.gateway.schema.notifications import NOTIFICATIONS
-from dealer.gateway.schema.openrpc import DESCRIPTION, HOST, INFO, SERVERS, close_codes
-from dealer.gateway.schema.titles import reference
-from dealer.gateway.wire.protocol import PROTOCOL
+from dealer.gateway.schema.components import components, notifications, result_title
+from dealer.gateway.schema.json_schema import first_paragraph, pascal, reference, struct
+from dealer.gateway.schema.openrpc import (
+    DESCRIPTION,
+    HOST,
+    INFO,
+    NONE,
+    SERVERS,
+    Frame,
+    close_codes,
+    examples,
+)
+from dealer.gateway.wire.protocol import PROTOCOL, Error, ErrorCode
+from dealer.gateway.wire.types import component
 
 Part = dict[str, Any]
 
 _CHANNEL = "#/channels/house"
+_Version2 = Annotated[Literal["2.0"], Meta(title="JsonRpcVersion"), "version of JSON-RPC"]
+_Id = Annotated[
+    str | int | None, Meta(title="RequestId", description="The caller's own id of a request.")
+]
+_SameId = Annotated[_Id, "that of the request; null if it could not be read"]
+
+
+class Message(NamedTuple):
+    """A message with the type of its payload."""
+
+    name: str
+    title: str
+    type: type[Struct]
+    summary: str
+    example: Frame | None
 
 
 @cache
 def asyncapi(path: str = "/") -> bytes:
     """The AsyncAPI 3 document of a server under `path` as JSON text; it is made once."""
-    described = _messages()
+    described = {message.name: _message(message) for message in messages()}
+    schemas = components(*(message.type for message in messages()))
+    # AsyncAPI's discriminator is the name of a property.
+    event = schemas["Event"] | {"discriminator": "type"}
     below = {"pathname": path.removesuffix("/")} if path != "/" else {}
     return msgspec.json.encode(
         {
@@ -43,21 +70,74 @@ def asyncapi(path: str = "/") -> bytes:
             "operations": _operations(),
             "components": {
                 "messages": described,
-                "schemas": _schemas() | payloads(),
+                "schemas": schemas | {"Event": event},
                 "correlationIds": {"id": {"location": "$message.payload#/id"}},
             },
         }
     )
 
 
-def _schemas() -> dict[str, Part]:
-    """The components; AsyncAPI's discriminator is the name of a property."""
-    found = components()
-    return found | {"Event": found["Event"] | {"discriminator": "type"}}
+@cache
+def messages() -> list[Message]:
+    """Requests with their results, the refusal of any request, and notifications."""
+    found = []
+    for name, method in METHODS.items():
+        (frame, answer), said = examples().get(name, NONE), method.summary
+        result = Annotated[dict[str, Any], component(result_title(name)), "what the method answers"]
+        answered = struct(
+            f"{pascal(name)}Response",
+            f"The answer to `{name}`.",
+            {"jsonrpc": _Version2, "id": _SameId, "result": result},
+        )
+        found += [
+            Message(f"{name}.request", f"{name}, request", _request(name), said, frame),
+            Message(f"{name}.result", f"{name}, result", answered, said, answer),
+        ]
+    refused = struct(
+        "ErrorResponse",
+        "The answer to a request that was not executed.",
+        {"jsonrpc": _Version2, "id": _SameId, "error": Annotated[Error, "why"]},
+    )
+    example = examples().get("refusal", NONE).answer
+    found.append(Message("refusal", "refusal", refused, "The reason of a refusal.", example))
+    for name, notice in notifications().items():
+        params = Annotated[dict[str, Any], component(notice.title), "what the server says"]
+        notification = struct(
+            f"{pascal(name)}Notification",
+            f"The notification `{name}`.",
+            {"jsonrpc": _Version2, "method": _method(name), "params": params},
+        )
+        found.append(
+            Message(name, name, notification, notice.summary, examples().get(name, NONE).frame)
+        )
+    return found
+
+
+def _request(name: str) -> type[Struct]:
+    """A request needs its id only for an answer, and `params` only where one is required."""
+    params = METHODS[name].params
+    return struct(
+        f"{pascal(name)}Request",
+        f"A request of `{name}`.",
+        {
+            "jsonrpc": _Version2,
+            "id": Annotated[_Id, "the caller's own; a request without one is not answered"],
+            "method": _method(name),
+            "params": Annotated[params, "the parameters, by name"],
+        },
+        {"id"} if components()[params.__name__]["required"] else {"id", "params"},
+        received=False,
+    )
+
+
+def _method(name: str) -> Any:
+    return Annotated[Literal[name], "name of the method"]
 
 
 def _codes() -> str:
-    refused = "; ".join(f"{code}: {meaning}" for code, meaning in sorted(codes().items()))
+    meanings = {int(code): code.meaning for code in ErrorCode}
+    meanings |= {kind.code: first_paragraph(kind) for kind in REFUSALS.values()}
+    refused = "; ".join(f"{code}: {meaning}" for code, meaning in sorted(meanings.items()))
     return f"Error codes: {refused}"
 
 
@@ -102,36 +182,34 @@ def _operations() -> dict[str, Part]:
             "action": "receive",
             "channel": {"$ref": _CHANNEL},
             "summary": METHODS[name].summary,
-            "messages": [_message(f"{name}.request")],
+            "messages": [_named(f"{name}.request")],
             "reply": {
                 "channel": {"$ref": _CHANNEL},
-                "messages": [_message(f"{name}.result"), _message("refusal")],
+                "messages": [_named(f"{name}.result"), _named("refusal")],
             },
         }
-    for name, summary in NOTIFICATIONS.items():
+    for name, notice in notifications().items():
         found[f"tell.{name}"] = {
             "action": "send",
             "channel": {"$ref": _CHANNEL},
-            "summary": summary,
-            "messages": [_message(name)],
+            "summary": notice.summary,
+            "messages": [_named(name)],
         }
     return found
 
 
-def _message(name: str) -> Part:
+def _named(name: str) -> Part:
     return {"$ref": f"{_CHANNEL}/messages/{name}"}
 
 
-def _messages() -> dict[str, Part]:
-    found: dict[str, Part] = {}
-    for name, title, type, summary, example in messages():
-        found[name] = {
-            "name": name,
-            "title": title,
-            "summary": summary,
-            "payload": reference(type),
-            "examples": [{"payload": example}] if example else [],
-        }
-        if name not in NOTIFICATIONS:
-            found[name]["correlationId"] = {"$ref": "#/components/correlationIds/id"}
+def _message(message: Message) -> Part:
+    found: Part = {
+        "name": message.name,
+        "title": message.title,
+        "summary": message.summary,
+        "payload": reference(message.type.__name__),
+        "examples": [{"payload": message.example}] if message.example else [],
+    }
+    if message.name not in notifications():
+        found["correlationId"] = {"$ref": "#/components/correlationIds/id"}
     return found

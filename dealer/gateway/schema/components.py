@@ -1,29 +1,144 @@
-"""Descriptions of the components that are made of parts of other schemas, by title."""
+"""The types that the documents describe: parameters, results, notifications, events, rules."""
 
 from __future__ import annotations
 
-from dealer.gateway.schema.events import EVENTS
+import inspect
+from collections.abc import Iterable
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
-DESCRIBED = {
-    "Algorithm": "A shuffle: `backward` (from the top) or `forward` (from the bottom).",
-    "CardCode": "The code of a card, such as `As`.",
-    "CardCodes": "Codes of cards, each once.",
-    "CardOrSlot": "A card: its code, or its slot where its face is not known.",
-    "Deck": "`52`, `54` (with jokers), codes bottom first, or a shoe of several decks.",
-    "DeckName": "`52`: the standard cards; `54`: the same and two jokers.",
-    "EntropySource": "Whose random bytes shuffle: the house's, and the players' or not.",
-    "ErrorCode": "A number for each reason of a refusal; negative for faults of JSON-RPC.",
-    "Face": "Whether cards lie face up or face down.",
-    "Hash": "32 bytes in hex.",
-    "NumberedHash": "The number of a seat or slot, and 32 bytes in hex.",
-    "OpenedSlot": "The number of a slot, the code of its card, and the salt in hex.",
-    "PlaceOfCards": "`top`, `bottom`, or a place, 0 the bottom.",
-    "PrivateFace": "The face of a card, for the seat that may see it.",
-    "RefusalReason": "Why a request was refused.",
-    "Remover": "Who removed a player.",
-    "ShortText": "At most 256 characters.",
-    "StackEnd": "An end of a stack.",
-    "StackEndOrRandom": "An end of a stack, or cards at random places.",
-    "TableCondition": "Whether a table is open, closed, or closed and archived.",
-    "WholeNumber": "From 0 to 2^32 - 1.",
-} | {f"{name}Public": f"What all may know of {name}." for name in EVENTS}
+from msgspec import Meta, Struct
+
+from dealer.game.events import PRIVATE_FACE_TYPES, PROTOCOL, TYPES, EventType, TableOpened
+from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.schema.json_schema import (
+    Schema,
+    first_paragraph,
+    pascal,
+    reference,
+    said,
+    schemas,
+    struct,
+)
+from dealer.gateway.wire import types as t
+from dealer.gateway.wire import views
+from dealer.gateway.wire.protocol import Error
+from dealer.gateway.wire.results import NOTIFICATIONS
+from dealer.gateway.wire.rules import Rules, TableRules
+from dealer.proof.codec import SCHEMAS, members
+
+_StackName = Annotated[
+    str, Meta(title="StackName", pattern="^(deck|hand:[1-9][0-9]*|pile:[!-~]{1,32})$")
+]
+_BY_NAME: dict[str, Any] = {
+    "algorithm": t.Algorithm,
+    "by": Annotated[
+        Literal["host", "service"], Meta(title="Remover", description="Who removed a player.")
+    ],
+    "card": t.CardCode,
+    "entropy": t.EntropySource,
+    "from": _StackName,
+    "kind": t.NoteKind,
+    "rules": views.GivenRules,
+    "secret": Annotated[str, Meta(title="Secret", pattern="^([0-9a-f]{64})+$")],
+    "stack": _StackName,
+    "to": _StackName,
+}
+"""Types of members of events in the log, where the type of the field is not enough."""
+
+_BY_TYPE: dict[Any, Any] = {
+    int: t.WholeNumber,
+    str: str,
+    bytes: t.Hash,
+    bool: bool,
+    tuple[str, ...]: list[t.CardCode],
+    tuple[bytes, ...]: list[t.Hash],
+}
+
+
+class Notification(NamedTuple):
+    """The title of its parameters, and what it says."""
+
+    title: str
+    summary: str
+
+
+@cache
+def components(*more: type[Struct]) -> dict[str, Schema]:
+    """Every schema by its title, those of `more` and of all parts too; it is made once."""
+    kinds: set[type[Any]] = {Error, Rules, TableRules, *NOTIFICATIONS.values(), *more}
+    for method in METHODS.values():
+        kinds |= {method.params, *method.results}
+    found = schemas([*kinds, *(_leaf(name, kind) for name, kind in TYPES.items())])
+    for name, method in METHODS.items():
+        title = method.params.__name__
+        methods = [f"`{name}`" for name in METHODS if METHODS[name].params.__name__ == title]
+        found[title].setdefault("description", f"Parameters of {', '.join(methods)}.")
+        if len(method.results) > 1:
+            title = f"{pascal(name)}Result"
+            of = [kind.__name__ for kind in method.results]
+            found[title] = _one_of(title, f"What `{name}` answers.", of, "anyOf")
+    found["Event"] = _one_of("Event", first_paragraph(views.Event), TYPES, "oneOf") | {
+        "type": "object",
+        "required": ["type"],
+        "discriminator": {
+            "propertyName": "type",
+            "mapping": {name: t.REF + name for name in TYPES},
+        },
+    }
+    return dict(sorted(found.items()))
+
+
+def result_title(method: str) -> str:
+    """The title of what a method answers; where that may have several types, of their union."""
+    kinds = METHODS[method].results
+    return kinds[0].__name__ if len(kinds) == 1 else f"{pascal(method)}Result"
+
+
+@cache
+def notifications() -> dict[str, Notification]:
+    """Every notification by its name."""
+    event = "One event, as this viewer may see it; every version is sent once, in order."
+    return {"event": Notification("Event", event)} | {
+        name: Notification(kind.__name__, inspect.getdoc(kind) or "")
+        for name, kind in NOTIFICATIONS.items()
+    }
+
+
+def _one_of(title: str, description: str, titles: Iterable[str], kind: str) -> Schema:
+    of = [reference(name) for name in titles]
+    return {"title": title, "description": description, kind: of}
+
+
+def _leaf(name: str, kind: type[EventType]) -> type[Struct]:
+    """The type of an event's leaf in the log: `views.Event` with the members of the event."""
+    types = get_type_hints(views.Event, include_extras=True)
+    number = SCHEMAS[name]
+    types["public"] = Annotated[_public(name, kind), said(types["public"])]
+    types["type"] = Annotated[Literal[name], said(types["type"])]
+    # Exactly this number; generators make no type of a `const` that is not a text.
+    exactly = Meta(title="SchemaNumber", ge=number, le=number)
+    types["v"] = Annotated[int, exactly, said(types["v"])]
+    optional = {"private"} if kind.COMMITMENT == "always" else {"private", "commit"}
+    absent = {"commit"} if kind.COMMITMENT == "never" else set()
+    absent |= set() if name in PRIVATE_FACE_TYPES else {"private"}
+    fields = {member: of for member, of in types.items() if member not in absent}
+    return struct(name, first_paragraph(kind), fields, optional)
+
+
+def _public(name: str, kind: type[EventType]) -> type[Struct]:
+    """The public members of an event, as `dealer.proof.codec` writes them."""
+    described, plain = get_type_hints(kind, include_extras=True), get_type_hints(kind)
+    fields, optional = {}, set()
+    for member, attribute in members(kind):
+        of = plain[attribute]
+        if type(None) in get_args(of):
+            (of,) = (one for one in get_args(of) if one is not type(None))
+            optional.add(member)
+        elif of is bool:
+            optional.add(member)  # false is left out
+        form = _BY_NAME.get(member) or _BY_TYPE[of]
+        fields[member] = Annotated[form, said(described[attribute])]
+    if kind is TableOpened:
+        fields["protocol"] = Annotated[Literal[PROTOCOL], "name of the format of the log"]
+    return struct(f"{name}Public", f"What all may know of {name}.", fields, optional)

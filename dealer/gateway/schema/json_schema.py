@@ -1,126 +1,242 @@
-"""JSON schemas of parameters, results and notifications, derived from their Python types."""
+"""JSON schemas (draft 7) of the types of the protocol, with a title and a description for each.
+
+`msgspec` derives the schemas. Programs that generate code from them need more, which is added here:
+
+- a title for every schema, after which they name a type: that of the type's `Meta`, or one for its
+  form (`_derived`); without, they invent names such as `Public1`;
+- a component, which is a schema to refer to, for every object, enumeration and union, and for texts
+  and numbers with limits in lists and unions. Other texts and numbers stay where they are, because
+  a type for each would be in the way;
+- no null where a member may be left out: who has no value leaves it out. Results omit such members,
+  and in parameters null is accepted and means the same;
+- the description of every member, from the text in its `Annotated`.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
-from functools import cache
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import msgspec
 from msgspec import Struct
 
-from dealer.gateway.rpc.methods import METHODS
-from dealer.gateway.schema.components import DESCRIBED
-from dealer.gateway.schema.draft_7 import as_draft_7
-from dealer.gateway.schema.errors import codes, refusals
-from dealer.gateway.schema.events import event_schemas, object_of
-from dealer.gateway.schema.members import OWN, PARAMS, SENT
-from dealer.gateway.schema.notifications import NOTIFICATION_TYPES
-from dealer.gateway.schema.rules import rules_schemas
-from dealer.gateway.schema.titles import REF, Titles, pascal, reference
-from dealer.gateway.wire import params as p
-from dealer.gateway.wire import results as r
+from dealer.gateway.wire.types import REF
 
 Schema = dict[str, Any]
 
-
-def result_schema(method: str) -> Schema:
-    """The result of a method; where it may have several types, their union has a title."""
-    kinds = METHODS[method].results
-    return reference(kinds[0].__name__ if len(kinds) == 1 else f"{pascal(method)}Result")
+_OF_KIND = {"integer": "Integer", "string": "Text", "boolean": "Flag", "null": "Null"}
+_LIMITS = {"maximum", "maxLength", "maxItems", "pattern"}
+_NULL = {"type": "null"}
 
 
-def notification_schema(method: str) -> Schema:
-    """The params of a notification."""
-    if method in NOTIFICATION_TYPES:
-        return reference(NOTIFICATION_TYPES[method].__name__)
-    return reference({"event": "Event", "events": "Events"}[method])
+def schemas(kinds: Iterable[type[Any]]) -> dict[str, Schema]:
+    """The schemas of Structs and TypedDicts and of all their parts that are components, by title.
 
-
-@cache
-def components() -> dict[str, Schema]:
-    """Every schema by its title: parameters, results, notifications, events, and their parts."""
-    params: set[type[Struct]] = {method.params for method in METHODS.values()}
-    results = {kind for method in METHODS.values() for kind in method.results} | {r.Error}
-    found = _params(params) | _sent(results | set(NOTIFICATION_TYPES.values()))
-    found |= rules_schemas() | event_schemas() | _without_python_type(found["Shoe"])
-    titles = Titles(DESCRIBED)
-    titled = {title: titles.within(schema) for title, schema in found.items()}
-    return dict(sorted((titled | titles.components).items()))
-
-
-def _params(kinds: Iterable[type[Struct]]) -> dict[str, Schema]:
-    """Parameters and their parts; unknown members are refused."""
-    found = _read(kinds, PARAMS)
-    found["TableOpen"]["properties"]["rules"] = reference("Rules", PARAMS["rules"])
-    for title in {kind.__name__ for kind in kinds}:
-        methods = [f"`{name}`" for name in METHODS if METHODS[name].params.__name__ == title]
-        found[title].setdefault("description", f"Parameters of {', '.join(methods)}.")
-    return found
-
-
-def _sent(kinds: Iterable[type[Struct]]) -> dict[str, Schema]:
-    """What clients receive, which may have more members in later releases."""
-    found = _read(kinds, SENT)
-    of = {title: schema["properties"] for title, schema in found.items()}
-    of["ErrorData"]["reason"] |= {"title": "RefusalReason", "enum": list(refusals())}
-    of["Error"]["code"] |= {"title": "ErrorCode", "enum": sorted(codes())}
-    of["FeedEvent"]["event"] = reference("Event", OWN["FeedEvent.event"])
-    of["View"]["rules"] = reference("TableRules", OWN["View.rules"])
-    return {title: schema | {"additionalProperties": True} for title, schema in found.items()}
-
-
-def _without_python_type(shoe: Schema) -> dict[str, Schema]:
-    """Lists of events, results of several types, and the deck in the rules that clients receive."""
-    listed = {"type": "array", "items": reference("Event"), "description": "the events, in order"}
-    deck = as_draft_7(msgspec.json.schema(p.Deck, ref_template=REF + "{name}"))
-    kinds = [form for form in deck["anyOf"] if "$ref" not in form]
-    found: dict[str, Schema] = {
-        "Events": object_of("Events", {"list": listed})
-        | {"description": "Events that were written together."},
-        "TableShoe": shoe | {"title": "TableShoe", "additionalProperties": True},
-        "TableDeck": {
-            "title": "TableDeck",
-            "description": DESCRIBED["Deck"],
-            "anyOf": [*kinds, reference("TableShoe")],
-        },
-    }
-    for name, method in METHODS.items():
-        if len(method.results) > 1:
-            title = f"{pascal(name)}Result"
-            found[title] = {
-                "title": title,
-                "description": f"What `{name}` answers.",
-                "anyOf": [reference(kind.__name__) for kind in method.results],
-            }
-    return found
-
-
-def _read(kinds: Iterable[type[Struct]], by_name: dict[str, str]) -> dict[str, Schema]:
-    """The schemas of types and of those in them, each member with its description."""
+    Raises LookupError for a type without a title, or a member without a description, and ValueError
+    for two schemas with the same title.
+    """
     ordered = sorted(kinds, key=lambda kind: kind.__name__)
     _, found = msgspec.json.schema_components(ordered, ref_template=REF + "{name}")
-    for title, schema in found.items():
-        schema |= {"properties": {}} | schema
-        for name in [name for name in schema["properties"] if name.startswith("x-")]:
-            del schema["properties"][name]  # an extension of OpenRPC, and no name in programs
-            schema["required"].remove(name)
-        if "description" in schema:
-            schema["description"] = inspect.cleandoc(schema["description"])
-        for name, member in schema["properties"].items():
-            member["description"] = OWN.get(f"{title}.{name}") or by_name[name]
-    return {title: _without_null(as_draft_7(schema)) for title, schema in found.items()}
+    titles = _Titles()
+    for name, members in _members(ordered).items():
+        titles.add_object(as_draft_7(found[name]), members)
+    return titles.components
 
 
-def _without_null(schema: Schema) -> Schema:
-    """Remove null from members that are not required: who has no value leaves them out.
+def struct(
+    title: str,
+    description: str,
+    members: Mapping[str, Any],
+    optional: Collection[str] = (),
+    *,
+    received: bool = True,
+) -> type[Struct]:
+    """A type for `schemas` alone: an object that clients `received` or send, by its members' types.
 
-    Results omit members that are None. In parameters null is accepted, and means the same.
+    One that they receive may have more members in later releases.
     """
-    for name, member in schema["properties"].items():
-        if name not in schema["required"] and {"type": "null"} in member.get("anyOf", ()):
-            kinds = [form for form in member["anyOf"] if form != {"type": "null"}]
-            found = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-            schema["properties"][name] = found | {"description": member["description"]}
-    return schema
+    fields = [
+        (name, kind | None, None) if name in optional else (name, kind)
+        for name, kind in members.items()
+    ]
+    namespace = {"__doc__": description}
+    return msgspec.defstruct(
+        title, fields, namespace=namespace, kw_only=True, forbid_unknown_fields=not received
+    )
+
+
+def said(hint: Any) -> str | None:
+    """The text in `Annotated` that says what a member means: its own, or that of its type."""
+    texts = [text for text in getattr(hint, "__metadata__", ()) if isinstance(text, str)]
+    if texts:
+        return texts[-1]
+    if get_origin(hint) not in (Annotated, NotRequired, Union, UnionType):
+        return None  # what is said of an item is not said of the list
+    return next((text for part in get_args(hint) if (text := said(part))), None)
+
+
+def first_paragraph(kind: type[Any]) -> str:
+    """The beginning of a docstring, which is published of an event and of a refusal."""
+    return (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def reference(title: str) -> Schema:
+    """A schema that refers to a component."""
+    return {"$ref": REF + title}
+
+
+def pascal(name: str) -> str:
+    """A name of the protocol as a title: `table.transfer_host` is TableTransferHost."""
+    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^0-9A-Za-z]+", name))
+
+
+def as_draft_7(schema: Any) -> Any:
+    """Convert a schema of msgspec to draft 7, and what generators cannot read in it."""
+    if isinstance(schema, list):
+        return [as_draft_7(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: Schema = {name: as_draft_7(value) for name, value in schema.items()}
+    if "prefixItems" in found:
+        found |= {"items": found.pop("prefixItems"), "additionalItems": False}
+    choices = found.get("enum")
+    if choices == [True]:  # generators cannot read a constant that is not a text
+        del found["enum"]
+        found["type"] = "boolean"
+    elif choices:
+        found["type"] = "integer" if isinstance(choices[0], int) else "string"
+        if len(choices) == 1:
+            (found["const"],) = found.pop("enum")
+    return found
+
+
+def _members(kinds: Iterable[type[Any]]) -> dict[str, dict[str, str | None]]:
+    """What is said of each member, by the names of the type and of the member.
+
+    Also of the types in these types.
+    """
+    found: dict[str, dict[str, str | None]] = {}
+    waiting: list[Any] = list(kinds)
+    while waiting:
+        kind = waiting.pop()
+        is_struct = isinstance(kind, type) and issubclass(kind, Struct)
+        if not (is_struct or is_typeddict(kind)) or kind.__name__ in found:
+            continue
+        hints = get_type_hints(kind, include_extras=True)
+        fields = msgspec.structs.fields(kind) if is_struct else ()
+        names = {field.name: field.encode_name for field in fields}
+        found[kind.__name__] = {names.get(name, name): said(hint) for name, hint in hints.items()}
+        waiting += [part for hint in hints.values() for part in _parts(hint)]
+    return found
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    yield hint
+    for part in get_args(hint):
+        yield from _parts(part)
+
+
+class _Titles:
+    """Gives titles, and collects the components."""
+
+    def __init__(self) -> None:
+        self.components: dict[str, Schema] = {}
+
+    def add_object(self, schema: Schema, members: dict[str, str | None]) -> None:
+        """Add the component of a Struct or TypedDict; `members` has what is said of its members."""
+        properties = {}
+        for name, member in schema.get("properties", {}).items():
+            if name.startswith("x-"):
+                continue  # an extension of OpenRPC, and no name in programs
+            text = members[name]
+            if text is None:
+                raise LookupError(f"{schema['title']}.{name} has no description.")
+            properties[name] = self._member(member, text, name in schema["required"])
+        found: Schema = {"additionalProperties": True} | schema | {"properties": properties}
+        found["required"] = [name for name in schema.get("required", ()) if name in properties]
+        if "description" in schema:
+            found["description"] = inspect.cleandoc(schema["description"])
+        self._component(found)
+
+    def _member(self, schema: Schema, text: str, required: bool) -> Schema:
+        """A member; the description says the default beside a `$ref`: draft 7 has none there."""
+        if not required and _NULL in schema.get("anyOf", ()) and "title" not in schema:
+            kinds = [kind for kind in schema["anyOf"] if kind != _NULL]
+            schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        default = schema.get("default")
+        found = self._of(schema) | {"description": text}
+        if default is not None:
+            if "$ref" in found:
+                found["description"] += f"; by default `{default}`"
+            else:
+                found["default"] = default
+        return found
+
+    def _of(self, schema: Schema) -> Schema:
+        """The schema with titles throughout, or the reference to what became a component."""
+        if "$ref" in schema:
+            return {"$ref": schema["$ref"]}
+        found = dict(schema)
+        for name in ("additionalProperties", "items", "anyOf"):
+            if isinstance(schema.get(name), dict):
+                found[name] = self._in_several(schema[name])
+            elif isinstance(schema.get(name), list):
+                found[name] = [self._in_several(item) for item in schema[name]]
+        if _NULL in schema.get("anyOf", ()) and "title" not in schema:
+            # A member that is there, but may be null.
+            (kind,) = (self._of(item) for item in schema["anyOf"] if item != _NULL)
+            return {"title": f"Nullable{_title(kind)}", "anyOf": [kind, _NULL | {"title": "Null"}]}
+        found = {"title": _derived(found)} | found
+        if {"anyOf", "enum"} & set(found):
+            return self._component(found)
+        return {
+            name: value for name, value in found.items() if name not in ("description", "default")
+        }
+
+    def _in_several(self, schema: Schema) -> Schema:
+        """A kind in a union or the items of a list: generators make a type for its limits."""
+        found = self._of(schema)
+        if _LIMITS & set(found):
+            return self._component({"title": found["title"]} | schema | found)
+        return found
+
+    def _component(self, schema: Schema) -> Schema:
+        title = schema["title"]
+        kept = {name: value for name, value in schema.items() if name != "default"}
+        if self.components.setdefault(title, kept) != kept:
+            raise ValueError(f"{title} is the title of two schemas.")
+        return reference(title)
+
+
+def _derived(schema: Schema) -> str:
+    """The title of a schema: its own, or one for its form."""
+    match schema:
+        case {"title": str(title)}:
+            return title
+        case {"const": value}:
+            return f"{pascal(str(value))}Constant"
+        case {"type": "array", "items": dict(items)}:
+            return f"{_title(items)}List"
+        case {"type": "object", "additionalProperties": dict(values)}:
+            return f"MapOf{_title(values)}"
+        case {"type": "object"}:
+            return "AnyObject"
+        case {"type": kind} if set(schema) <= {"type", "description", "default"}:
+            return _OF_KIND[kind]
+    raise LookupError(f"This has no title: {schema}.")
+
+
+def _title(schema: Schema) -> str:
+    return str(schema.get("title") or schema["$ref"].removeprefix(REF))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
-from typing import Any
+from importlib import resources
+from typing import Any, NamedTuple
 
 import msgspec
 
 from dealer.errors import BadRequest, Overloaded, RateLimited, Unavailable
+from dealer.errors import REFUSALS
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.rpc.rights import METHOD_RIGHTS
-from dealer.gateway.schema.errors import REFUSALS, refusals
-from dealer.gateway.schema.examples import NONE, examples
-from dealer.gateway.schema.json_schema import components, notification_schema, result_schema
-from dealer.gateway.schema.notifications import NOTIFICATIONS
+from dealer.gateway.schema.components import components, notifications, result_title
+from dealer.gateway.schema.json_schema import first_paragraph, reference
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
 from dealer.version import __version__
@@ -42,7 +43,20 @@ HTTP_SERVERS = {
 }
 HOST = {"default": "localhost:8080", "description": "name or address, and port, of the server"}
 
+Frame = dict[str, Any]
+
 _ANY_METHOD = {kind.reason for kind in (BadRequest, RateLimited, Overloaded, Unavailable)}
+
+
+class Example(NamedTuple):
+    """A recorded request with its answer, or a notification, which has no answer."""
+
+    frame: Frame | None
+    answer: Frame | None
+
+
+NONE = Example(None, None)
+"""Of a method that is newer than the recorded game."""
 
 
 @cache
@@ -61,8 +75,8 @@ def document(path: str = "/") -> r.OpenRpcDocument:
         methods=[_method(name) for name in METHODS],
         components={"schemas": components(), "errors": _errors()},
         notifications=[
-            {"name": name, "summary": summary, "params": notification_schema(name)}
-            for name, summary in NOTIFICATIONS.items()
+            {"name": name, "summary": notice.summary, "params": reference(notice.title)}
+            for name, notice in notifications().items()
         ],
         closes=close_codes(),
     )
@@ -74,12 +88,22 @@ def openrpc(path: str = "/") -> bytes:
     return msgspec.json.encode(document(path))
 
 
+@cache
+def examples() -> dict[str, Example]:
+    """By name of the method or notification; `refusal` is a refused request."""
+    text = (resources.files(__package__) / "examples.jsonl").read_text(encoding="utf-8")
+    found = {}
+    for line in text.splitlines():
+        recorded = json.loads(line)
+        found[recorded["name"]] = Example(recorded["frame"], recorded.get("answer"))
+    return found
+
+
 def refusals_of(method: str) -> list[str]:
     """The reasons for which a method may be refused: any at a table, otherwise general ones."""
-    reasons = refusals()
     at_table = {"table", "tokens"} & set(METHODS[method].params.__struct_encode_fields__)
     opens = {"command_reused", "too_many_tables"} if method == "table.open" else set()
-    return [reason for reason in reasons if at_table or reason in _ANY_METHOD | opens]
+    return [reason for reason in REFUSALS if at_table or reason in _ANY_METHOD | opens]
 
 
 def close_codes() -> list[dict[str, Any]]:
@@ -92,10 +116,10 @@ def _errors() -> dict[str, Any]:
     return faults | {
         reason: {
             "code": kind.code,
-            "message": REFUSALS[reason],
+            "message": first_paragraph(kind),
             "data": {"reason": reason, "temporary": kind.temporary},
         }
-        for reason, kind in refusals().items()
+        for reason, kind in REFUSALS.items()
     }
 
 
@@ -108,7 +132,7 @@ def _method(name: str) -> dict[str, Any]:
         "tags": [{"name": name.partition(".")[0]}],
         "paramStructure": "by-name",
         "params": _params(name),
-        "result": {"name": "result", "schema": result_schema(name)},
+        "result": {"name": "result", "schema": reference(result_title(name))},
         "errors": [{"$ref": f"#/components/errors/{name}"} for name in names],
         "examples": _examples(name),
     }
@@ -120,15 +144,14 @@ def _params(name: str) -> list[dict[str, Any]]:
     found = []
     for member, form in schema["properties"].items():
         given = {"name": member, "required": member in schema["required"], "schema": dict(form)}
-        described = given["schema"].pop("description", None)
-        found.append(given | ({"description": described} if described else {}))
+        found.append(given | {"description": given["schema"].pop("description")})
     return sorted(found, key=lambda given: not given["required"])
 
 
 def _examples(name: str) -> list[dict[str, Any]]:
     frame, answer = examples().get(name, NONE)
     if frame is None or answer is None:
-        return []  # the method is newer than the recorded game
+        return []
     params = [{"name": key, "value": value} for key, value in frame["params"].items()]
     result = {"name": "result", "value": answer["result"]}
     return [{"name": name, "params": params, "result": result}]

@@ -1,7 +1,8 @@
 """Parameters of each method; an unknown member is an error.
 
 Types are validated while the frame is decoded. `table` may be omitted on a connection that is on
-one table only.
+one table only. Of a parameter that is not required the description says what happens without it
+("may be left out"), where its default does not; a test compares it with the schema.
 """
 
 from __future__ import annotations
@@ -11,36 +12,75 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from dealer.game.cards import DECK_MAX, SHOE_MAX
+from dealer.gateway.wire.types import (
+    NO_NUL,
+    Algorithm,
+    CardCodes,
+    CardsOrSlots,
+    EntropySource,
+    FaceOfCards,
+    Hash,
+    LongNumber,
+    NoteKind,
+    PlaceOfCards,
+    ShortText,
+    StackEndOrRandom,
+    StackReference,
+    TableCondition,
+    TableId,
+    VersionNumber,
+    WholeNumber,
+    component,
+)
 
-# A text of PostgreSQL cannot contain U+0000: the insert of such an id would fail.
-NO_NUL = r"^[^\x00]*$"
-Cmd = Annotated[str, Meta(min_length=1, max_length=64, pattern=NO_NUL)]
-Ref = Annotated[str, Meta(min_length=1, max_length=256, pattern=NO_NUL)]
-Subject = Annotated[str, Meta(min_length=1, max_length=255, pattern=NO_NUL)]
-Text = Annotated[str, Meta(max_length=256)]
-Hex32 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Number = Annotated[int, Meta(ge=0, le=2**32 - 1)]
-Version = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-Count = Annotated[int, Meta(ge=1, le=DECK_MAX)]
-Code = Annotated[str, Meta(min_length=1, max_length=16)]
-Codes = Annotated[list[Code], Meta(min_length=1, max_length=DECK_MAX)]
-Cards = Annotated[list[Code | Number], Meta(min_length=1, max_length=DECK_MAX)]
-Where = Literal["top", "bottom"] | Number
-End = Literal["top", "bottom", "random"]
-Face = Literal["up", "down"]
-Stack = Annotated[str, Meta(min_length=1, max_length=37)]
-Pile = Annotated[str, Meta(min_length=1, max_length=37, description="with or without `pile:`")]
+# What members mean.
+Cmd = Annotated[
+    str,
+    Meta(title="CommandId", min_length=1, max_length=64, pattern=NO_NUL),
+    "the caller's id of this command: sent again, it is executed once; may be left out",
+]
+Expected = Annotated[
+    LongNumber, "refuse the command if the table is past this version; may be left out"
+]
+Ref = Annotated[str, Meta(title="ServiceReference", min_length=1, max_length=256, pattern=NO_NUL)]
+Table = Annotated[
+    ShortText, "id of the table; may be left out on a connection that is at one table only"
+]
+ReturnToken = Annotated[ShortText, "authenticates the seat or the host who returns; secret"]
+Seat = Annotated[WholeNumber, "number of the seat, from 1"]
+ToSeat = Annotated[WholeNumber, "the seat that receives the cards"]
+Round = Annotated[WholeNumber, "number of the round, from 1"]
+ShuffleIndex = Annotated[WholeNumber, "ordinal of the shuffle in the round, from 0"]
+Bot = Annotated[bool, "whether the player is a program, as it or its service says"]
+Cards = Annotated[CardsOrSlots, "codes (`As`, `Td`), or slots where a face is not known"]
+Count = Annotated[Annotated[int, Meta(title="CardCount", ge=1, le=DECK_MAX)], "how many cards"]
+All = Annotated[bool, "all cards, which keep their order, instead of `cards` or `count`"]
+Steps = Annotated[WholeNumber, "shuffle only so many cards; may be left out for the whole stack"]
+ByAlgorithm = Annotated[Algorithm, "`backward` (from the top) or `forward` (from the bottom)"]
+From = Annotated[StackEndOrRandom, "where the cards come from"]
+Where = Annotated[PlaceOfCards, "`top`, `bottom`, or a place, 0 the bottom"]
+Face = Annotated[FaceOfCards, "whether the cards lie face up or face down"]
+Pile = Annotated[StackReference, "name of a pile, with or without `pile:`"]
 
 
 class Shoe(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """Several decks as one, each of `cards` (by default 52 standard cards) plus `jokers` jokers."""
 
-    decks: Annotated[int, Meta(ge=1, le=SHOE_MAX)] = 1
-    jokers: Annotated[int, Meta(ge=0, le=2)] = 0
-    cards: Codes | None = None
+    decks: Annotated[int, Meta(title="DeckCount", ge=1, le=SHOE_MAX), "how many decks"] = 1
+    jokers: Annotated[
+        int, Meta(title="JokerCount", ge=0, le=2), "how many jokers each deck has besides"
+    ] = 0
+    cards: Annotated[
+        CardCodes | None, "codes of one deck; may be left out for the 52 standard cards"
+    ] = None
 
 
-Deck = Literal["52", "54"] | Codes | Shoe
+DeckName = Annotated[
+    Literal["52", "54"],
+    Meta(title="DeckName", description="`52`: the standard cards; `54`: the same and two jokers."),
+]
+DECK = "`52`, `54` (with jokers), codes bottom first, or a shoe of several decks."
+Deck = Annotated[DeckName | CardCodes | Shoe, Meta(title="Deck", description=DECK)]
 
 
 class Params(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -48,34 +88,57 @@ class Params(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=Tru
 
 
 class OfTable(Params, kw_only=True):
-    table: Text | None = None
-    token: Text | None = None
+    table: Table | None = None
+    token: Annotated[
+        ShortText | None,
+        "authenticates the seat or the host for whom this is done; secret; may be left out on the "
+        "connection that has taken the seat or opened the table",
+    ] = None
 
 
 class Command(OfTable, kw_only=True):
     """`cmd` is the caller's own id of this command; refused if the table is past `expect`."""
 
     cmd: Cmd | None = None
-    expect: Version | None = None
+    expect: Expected | None = None
 
 
 class TableOpen(Params, kw_only=True):
-    deck: Deck | None = None
-    seats: Number | None = None
-    rules: dict[str, Any] | None = None
-    name: Text | None = None
-    ref: Ref | None = None
-    host: bool = True
+    deck: Annotated[
+        Deck | None, "the deck of rounds that are opened without their own; may be left out"
+    ] = None
+    seats: Annotated[
+        WholeNumber | None, "number of seats, 1 to 100; may be left out for the rules' value"
+    ] = None
+    rules: Annotated[
+        Annotated[dict[str, Any], component("Rules")] | None,
+        "permissions and settings of the table; may be left out",
+    ] = None
+    name: Annotated[ShortText | None, "name of the table; may be left out"] = None
+    ref: Annotated[
+        Ref | None,
+        "a service's own id of the table, unique for its key: again it names the same table; may "
+        "be left out",
+    ] = None
+    host: Annotated[bool, "false for no host token in the answer, with a service key"] = True
     cmd: Cmd | None = None
 
 
 class TableList(Params, kw_only=True):
     """All of them are for services, which list their own tables."""
 
-    ref: Ref | None = None
-    state: Literal["open", "closed", "archived"] | None = None
-    after: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")] | None = None
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+    ref: Annotated[
+        Ref | None, "only the table with this id of the service; may be left out for all"
+    ] = None
+    state: Annotated[
+        TableCondition | None, "only tables in this condition; may be left out for all"
+    ] = None
+    after: Annotated[
+        TableId | None, "list the tables after this id; may be left out for the first page"
+    ] = None
+    limit: Annotated[
+        int, Meta(title="PageSize", ge=1, le=200), "the most entries of the answer"
+    ] = 50
 
 
 class TableJoin(Params, kw_only=True):
@@ -87,16 +150,30 @@ class TableJoin(Params, kw_only=True):
     `bot` says that the player is a program, as the ticket may say, too.
     """
 
-    name: Text | None = None
-    table: Text | None = None
-    ticket: Annotated[str, Meta(max_length=3_100)] | None = None
-    jwt: Annotated[str, Meta(max_length=8_192)] | None = None
-    seat: Number | None = None
-    invite: Text | None = None
-    key: Hex32 | None = None
-    bot: bool = False
+    name: Annotated[
+        ShortText | None, "name of the player; may be left out with a ticket or a JWT"
+    ] = None
+    table: Table | None = None
+    ticket: Annotated[
+        Annotated[str, Meta(title="TicketText", max_length=3_100)] | None,
+        "a user's right to one seat; for one use, secret; may be left out with a name or a JWT",
+    ] = None
+    jwt: Annotated[
+        Annotated[str, Meta(title="JwtText", max_length=8_192)] | None,
+        "a JWT of the operator's issuer; secret; may be left out with a ticket or a name",
+    ] = None
+    seat: Annotated[
+        WholeNumber | None, "number of the seat; may be left out for the first free one"
+    ] = None
+    invite: Annotated[
+        ShortText | None, "the invitation, if the rules require one; may be left out otherwise"
+    ] = None
+    key: Annotated[
+        Hash | None, "an Ed25519 public key with which the player cosigns; may be left out"
+    ] = None
+    bot: Bot = False
     cmd: Cmd | None = None
-    expect: Version | None = None
+    expect: Expected | None = None
 
     def __post_init__(self) -> None:
         if self.name is None and self.ticket is None and self.jwt is None:
@@ -106,113 +183,176 @@ class TableJoin(Params, kw_only=True):
 
 
 class SeatTicket(Params, kw_only=True):
-    table: Text
-    name: Text
-    seat: Number | None = None
-    subject: Subject | None = None
-    bot: bool = False
-    expires_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 3_600
+    table: Annotated[ShortText, "id of the table"]
+    name: Annotated[ShortText, "name that the player will have"]
+    seat: Annotated[WholeNumber | None, "number of the seat; may be left out for any free one"] = (
+        None
+    )
+    subject: Annotated[
+        Annotated[str, Meta(title="SubjectText", min_length=1, max_length=255, pattern=NO_NUL)]
+        | None,
+        "the service's id of its user, who has one seat at the table on every device; may be left "
+        "out",
+    ] = None
+    bot: Bot = False
+    expires_s: Annotated[
+        int,
+        Meta(title="TicketSeconds", ge=1, le=30 * 86_400),
+        "seconds until the ticket expires; at most 30 days",
+    ] = 3_600
 
 
 class FeedFollow(Params, kw_only=True):
     """`after` is a position, `start` (the default) or `now`."""
 
-    after: Text | None = None
-    table: Text | None = None
-    type: Annotated[list[Text], Meta(max_length=64)] | None = None
+    after: Annotated[
+        ShortText | None, "a position, `start` or `now`; may be left out for `start`"
+    ] = None
+    table: Annotated[
+        ShortText | None, "only events of this table; may be left out for all of the service key"
+    ] = None
+    type: Annotated[
+        Annotated[list[ShortText], Meta(max_length=64)] | None,
+        "only events of these types; may be left out for all",
+    ] = None
 
 
 class TableState(OfTable, kw_only=True):
     """`at` is an earlier version of the table, `seat` one whose cards a service reads there."""
 
-    at: Annotated[int, Meta(ge=1, le=2**53 - 1)] | None = None
-    seat: Number | None = None
+    at: Annotated[
+        VersionNumber | None,
+        "an earlier version, to see the table as it was then; may be left out for now",
+    ] = None
+    seat: Annotated[
+        WholeNumber | None,
+        "with `at`, for a service: as the player of this seat saw it then, once the round is "
+        "closed; may be left out",
+    ] = None
+
+
+AfterVersion = Annotated[
+    LongNumber,
+    "the last version that was seen, 0 for all of it; may be left out for the newest one",
+]
 
 
 class TableWatch(OfTable, kw_only=True):
-    after: Version | None = None
+    after: AfterVersion | None = None
 
 
 class TableResume(Params, kw_only=True):
-    token: Text
-    after: Version
-    table: Text | None = None
+    token: ReturnToken
+    after: Annotated[LongNumber, "the last version that was seen; 0 for all of it"]
+    table: Table | None = None
 
 
 class SeatVacate(Command, kw_only=True):
-    seat: Number
-    reason: Annotated[str, Meta(max_length=256)] = ""
+    seat: Seat
+    reason: Annotated[ShortText, "why, for all to read; at most 256 bytes"] = ""
 
 
 class SeatMove(Command, kw_only=True):
-    to: Number
-    seat: Number | None = None
+    to: Annotated[WholeNumber, "number of the free seat"]
+    seat: Annotated[
+        WholeNumber | None,
+        "the seat of another player, whom the host asks to move; may be left out for the caller's "
+        "own",
+    ] = None
 
 
 class TableTransferHost(Command, kw_only=True):
-    seat: Number
+    seat: Seat
 
 
 class TableNote(Command, kw_only=True):
-    kind: Annotated[str, Meta(pattern="^[a-z0-9._-]{1,64}$")]
-    text: Annotated[str, Meta(max_length=2048)]
+    kind: Annotated[NoteKind, "kind of the note, such as `poker.bet`"]
+    text: Annotated[
+        str,
+        Meta(title="NoteText", max_length=2048),
+        "the note itself, for all to read; at most 2,048 bytes",
+    ]
 
 
 class TableCosign(OfTable, kw_only=True):
-    cosignature: Annotated[str, Meta(max_length=1024)]
+    cosignature: Annotated[
+        str,
+        Meta(title="SignatureText", max_length=1024),
+        "a signature line of C2SP's cosignature/v1 over a checkpoint",
+    ]
     cmd: Cmd | None = None
 
 
 class RoundOpen(Command, kw_only=True):
-    deck: Deck | None = None
-    entropy: Literal["players", "house"] | None = None
-    commit_ms: Number | None = None
-    reveal_ms: Number | None = None
+    deck: Annotated[Deck | None, "the cards; may be left out for the rules' deck"] = None
+    entropy: Annotated[
+        EntropySource | None, "whose random bytes shuffle; may be left out for the rules' value"
+    ] = None
+    commit_ms: Annotated[
+        WholeNumber | None,
+        "how long players may commit to random bytes, in milliseconds; may be left out for the "
+        "rules' value",
+    ] = None
+    reveal_ms: Annotated[
+        WholeNumber | None,
+        "how long players may reveal random bytes, in milliseconds; may be left out for the "
+        "rules' value",
+    ] = None
 
 
 class DeckShuffle(Command, kw_only=True):
-    stack: Stack = "deck"
-    algorithm: Literal["backward", "forward"] = "backward"
-    steps: Number | None = None
+    stack: Annotated[StackReference, "`deck`, or a pile"] = "deck"
+    algorithm: ByAlgorithm = "backward"
+    steps: Steps | None = None
 
 
 class PileShuffle(Command, kw_only=True):
     pile: Pile
-    algorithm: Literal["backward", "forward"] = "backward"
-    steps: Number | None = None
+    algorithm: ByAlgorithm = "backward"
+    steps: Steps | None = None
 
 
 class EntropyCommit(Command, kw_only=True):
-    round: Number
-    k: Number
-    digest: Hex32
+    round: Round
+    k: ShuffleIndex
+    digest: Annotated[Hash, "hash of the bytes that are committed to"]
 
 
 class EntropyReveal(Command, kw_only=True):
-    round: Number
-    k: Number
-    nonce: Hex32
+    round: Round
+    k: ShuffleIndex
+    nonce: Annotated[Hash, "the bytes that the seat committed to"]
 
 
 class DealtPile(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """A pile that gets `count` cards of the deal."""
 
-    name: Pile
-    count: Count
-    face: Face = "down"
+    name: Annotated[StackReference, "name of the pile, with or without `pile:`"]
+    count: Annotated[Count, "how many cards it gets"]
+    face: Annotated[FaceOfCards, "whether its cards lie face up or face down"] = "down"
 
 
 class DeckDeal(Command, kw_only=True):
     """`each` may be 0 if there are `piles`, which get their cards after the seats."""
 
-    each: Annotated[int, Meta(ge=0, le=DECK_MAX)] = 1
-    seats: Annotated[list[Number], Meta(min_length=1, max_length=100)] | None = None
-    piles: Annotated[list[DealtPile], Meta(min_length=1, max_length=64)] | None = None
+    each: Annotated[
+        int,
+        Meta(title="CardCountOrNone", ge=0, le=DECK_MAX),
+        "how many cards each seat gets; 0 only with `piles`",
+    ] = 1
+    seats: Annotated[
+        Annotated[list[WholeNumber], Meta(min_length=1, max_length=100)] | None,
+        "seats, in the order in which they get cards; may be left out for all that are taken",
+    ] = None
+    piles: Annotated[
+        Annotated[list[DealtPile], Meta(min_length=1, max_length=64)] | None,
+        "piles that get cards after the seats; may be left out",
+    ] = None
 
 
 class DeckDraw(Command, kw_only=True):
     count: Count = 1
-    source: End = field(default="top", name="from")
+    source: From = field(default="top", name="from")
 
 
 class DeckBurn(Command, kw_only=True):
@@ -220,13 +360,20 @@ class DeckBurn(Command, kw_only=True):
 
 
 class DeckCut(Command, kw_only=True):
-    at: Number
+    at: Annotated[WholeNumber, "the place from which the cards go to the bottom; 0 is the bottom"]
 
 
 class DeckReturn(Command, kw_only=True):
-    cards: Cards | None = None
-    count: Count | None = None
-    source: Stack = field(default="hand", name="from")
+    cards: Annotated[
+        CardsOrSlots | None,
+        "codes, or slots where a face is not known; may be left out for the top cards",
+    ] = None
+    count: Annotated[
+        Count | None, "so many cards from the top; may be left out for one, or with `cards`"
+    ] = None
+    source: Annotated[StackReference, "`hand`, or the pile that the cards come from"] = field(
+        default="hand", name="from"
+    )
     where: Where = "top"
 
 
@@ -244,14 +391,20 @@ class HandPlay(Command, kw_only=True):
 
 class HandGive(Command, kw_only=True):
     cards: Cards
-    to: Number
+    to: ToSeat
 
 
 class HandPass(Command, kw_only=True):
     """`cards` and `to`; or neither of them, to deliver what was passed."""
 
-    cards: Cards | None = None
-    to: Number | None = None
+    cards: Annotated[
+        CardsOrSlots | None,
+        "codes, or slots where a face is not known; may be left out, with `to`, to deliver what "
+        "was passed",
+    ] = None
+    to: Annotated[
+        WholeNumber | None, "the seat that receives the cards; may be left out, with `cards`"
+    ] = None
 
     def __post_init__(self) -> None:
         if (self.cards is None) != (self.to is None):
@@ -261,9 +414,14 @@ class HandPass(Command, kw_only=True):
 class HandShow(Command, kw_only=True):
     """Either `cards`, or `all` of the hand."""
 
-    cards: Cards | None = None
-    to: Number | None = None
-    all: bool = False
+    cards: Annotated[
+        CardsOrSlots | None, "codes, or slots where a face is not known; may be left out with `all`"
+    ] = None
+    to: Annotated[
+        WholeNumber | None,
+        "the only seat that sees the cards; may be left out to show them to everyone",
+    ] = None
+    all: Annotated[bool, "the whole hand, instead of `cards`"] = False
 
     def __post_init__(self) -> None:
         if self.cards is None and not self.all:
@@ -278,38 +436,60 @@ class HandReturn(Command, kw_only=True):
 class PileDraw(Command, kw_only=True):
     pile: Pile
     count: Count = 1
-    source: End = field(default="top", name="from")
-    cards: Cards | None = None
-    all: bool = False
+    source: From = field(default="top", name="from")
+    cards: Annotated[
+        CardsOrSlots | None,
+        "codes, or slots where a face is not known, instead of `count`; may be left out",
+    ] = None
+    all: All = False
 
 
 class PileMove(Command, kw_only=True):
-    to: Stack
-    pile: Pile | None = None
-    source: Stack | None = field(default=None, name="from")
-    cards: Cards | None = None
-    count: Count | None = None
+    to: Annotated[
+        StackReference, "the stack that receives the cards: `deck`, a pile, or `hand:<seat>`"
+    ]
+    pile: Annotated[
+        StackReference | None, "the pile that the cards come from; may be left out with `from`"
+    ] = None
+    source: Annotated[
+        StackReference | None, "the stack that the cards come from; may be left out with `pile`"
+    ] = field(default=None, name="from")
+    cards: Annotated[
+        CardsOrSlots | None,
+        "codes, or slots where a face is not known; may be left out for the top cards",
+    ] = None
+    count: Annotated[
+        Count | None,
+        "so many cards from the top; may be left out for one, or with `cards` or `all`",
+    ] = None
     where: Where = "top"
     face: Face = "down"
-    all: bool = False
+    all: All = False
 
 
 class PileTurn(Command, kw_only=True):
     pile: Pile
-    cards: Cards | None = None
-    all: bool = False
+    cards: Annotated[
+        CardsOrSlots | None,
+        "codes, or slots where a face is not known; may be left out for the top card",
+    ] = None
+    all: All = False
 
 
 class ResumeToken(Struct, forbid_unknown_fields=True, kw_only=True):
     """A token, and the last version that its holder has seen; by default the current one."""
 
-    table: Text
-    token: Text
-    after: Version | None = None
+    table: Annotated[ShortText, "id of the table"]
+    token: ReturnToken
+    after: AfterVersion | None = None
 
 
 class SessionHello(Params, kw_only=True):
     """`key` is the secret of a service that cannot set headers."""
 
-    key: Annotated[str, Meta(max_length=256)] | None = None
-    tokens: Annotated[list[ResumeToken], Meta(max_length=64)] = []
+    key: Annotated[
+        ShortText | None, "the secret of a service that cannot set headers; may be left out"
+    ] = None
+    tokens: Annotated[
+        list[ResumeToken], Meta(max_length=64), "tables to resume, each with its token"
+    ] = []

@@ -11,15 +11,15 @@ import json
 import re
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from dealer.errors import DealerError, RateLimited, Refused, Unavailable
+from dealer.errors import REFUSALS
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.params import Params
-from dealer.gateway.wire.results import Error
 from dealer.gateway.wire.views import ErrorData
 
 PROTOCOL = "dealer.v1"
@@ -38,6 +38,24 @@ class ErrorCode(Code):
     UNKNOWN_METHOD = -32601, "The method does not exist."
     INVALID_PARAMS = -32602, "A parameter is missing, unknown, or of another type."
     INTERNAL_ERROR = -32603, "Internal error of the server."
+
+
+class Error(Struct, omit_defaults=True, kw_only=True):
+    """Why a request was not executed."""
+
+    code: Annotated[
+        int,
+        Meta(
+            title="ErrorCode",
+            description="A number for each reason of a refusal; negative for faults of JSON-RPC.",
+            extra_json_schema={
+                "enum": sorted([*ErrorCode, *(kind.code for kind in REFUSALS.values())])
+            },
+        ),
+        "what went wrong, as a number: a refusal is positive, a fault negative",
+    ]
+    message: Annotated[str, "a sentence for people"]
+    data: Annotated[ErrorData | None, "of a refusal: the reason for programs"] = None
 
 
 _NO_PARAMS = Raw(b"{}")

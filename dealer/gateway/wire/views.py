@@ -1,4 +1,4 @@
-"""Types of values that other rooms make and results contain: a table's state, a table listing.
+"""Types of values that other rooms make and results contain: a table's state, events, listings.
 
 `dealer.game.view.snapshot` makes the state, and the lobby's query the listing. The schemas are
 derived from these types; values are not validated against them at run time, but in a test.
@@ -6,7 +6,48 @@ derived from these types; values are not validated against them at run time, but
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from dealer.errors import REFUSALS
+from dealer.gateway.wire.types import (
+    Algorithm,
+    CardCode,
+    EntropySource,
+    Hash,
+    LongNumber,
+    NumberedHash,
+    TableCondition,
+    TableId,
+    VersionNumber,
+    WholeNumber,
+    component,
+)
+
+AnyEvent = Annotated[dict[str, Any], component("Event")]
+GivenRules = Annotated[dict[str, Any], component("TableRules")]
+OpenedSlot = Annotated[
+    tuple[int, str, str],
+    Meta(
+        title="OpenedSlot",
+        description="The number of a slot, the code of its card, and the salt in hex.",
+    ),
+]
+
+# What members mean in all that the server sends.
+Table = Annotated[str, "id of the table"]
+Version = Annotated[int, "version of the newest event, from 1: its place in the table's log"]
+SeatNumber = Annotated[int, "number of the seat, from 1"]
+Round = Annotated[int, "number of the round, from 1"]
+ShuffleIndex = Annotated[int, "ordinal of the shuffle in the round, from 0"]
+Commitment = Annotated[str, "hash of the house's secret of the round"]
+HouseKey = Annotated[str, "the house's Ed25519 public key for this table, 32 bytes in hex"]
+Origin = Annotated[str, "name of the table's log in its checkpoints"]
+TableName = Annotated[str | None, "name of the table; null without one"]
+Ref = Annotated[str, "the service's own id of its table"]
+Rounds = Annotated[int, "how many rounds have been opened"]
+Taken = Annotated[int, "how many seats are taken"]
 
 
 class SeatView(TypedDict):
@@ -16,27 +57,31 @@ class SeatView(TypedDict):
     service whose ticket the seat was taken with.
     """
 
-    seat: int
-    name: str
-    since: int
-    key: NotRequired[str]
-    bot: NotRequired[bool]
-    subject: NotRequired[str]
+    seat: SeatNumber
+    name: Annotated[str, "name of the player"]
+    since: Annotated[int, "version of the event with which the player took the seat"]
+    key: NotRequired[
+        Annotated[str, "the Ed25519 public key with which the player cosigns, 32 bytes in hex"]
+    ]
+    bot: NotRequired[Annotated[bool, "true for a program, as it or its service says"]]
+    subject: NotRequired[
+        Annotated[str, "the service's own id of the user; only for the service that gave it"]
+    ]
 
 
 class ShuffleView(TypedDict):
     """A shuffle that waits for entropy; `closed_version` is the size of C1, 0 before it."""
 
-    k: int
-    stack: str
-    n: int
-    algorithm: Literal["backward", "forward"]
-    steps: int
-    started_at: int
-    closed_version: int
-    closed_at: int
-    digests: list[tuple[int, str]]
-    nonces: list[tuple[int, str]]
+    k: ShuffleIndex
+    stack: Annotated[str, "the stack that is shuffled"]
+    n: Annotated[int, "how many cards the stack has"]
+    algorithm: Annotated[Algorithm, "`backward` (from the top) or `forward` (from the bottom)"]
+    steps: Annotated[int, "how many steps the shuffle has"]
+    started_at: Annotated[int, "when the shuffle was requested, in epoch milliseconds"]
+    closed_version: Annotated[int, "size of the checkpoint after the commitments; 0 before it"]
+    closed_at: Annotated[int, "when commitments were closed, in epoch milliseconds; 0 before it"]
+    digests: Annotated[list[NumberedHash], "[seat, digest] of the commitments"]
+    nonces: Annotated[list[NumberedHash], "[seat, nonce] of the reveals"]
 
 
 class RoundView(TypedDict):
@@ -47,22 +92,27 @@ class RoundView(TypedDict):
     [slot, commitment], `ahead` [seat, digest] for the next shuffle; `k` shuffles have started.
     """
 
-    round: int
-    deck: list[str]
-    entropy: Literal["players", "house"]
-    commit_ms: int
-    reveal_ms: int
-    commitment: str
-    k: int
-    slots: int
-    stacks: dict[str, list[int]]
-    commitments: list[tuple[int, str]]
-    drawable: list[int]
-    cards: list[tuple[int, str, str]]
-    shown: list[int]
-    ahead: list[tuple[int, str]]
-    withheld: list[int]
-    shuffle: NotRequired[ShuffleView]
+    round: Round
+    deck: Annotated[list[str], "the codes of all cards, bottom first"]
+    entropy: Annotated[EntropySource, "whose random bytes shuffle"]
+    commit_ms: Annotated[int, "how long players may commit to random bytes, in milliseconds"]
+    reveal_ms: Annotated[int, "how long players may reveal random bytes, in milliseconds"]
+    commitment: Commitment
+    k: Annotated[int, "how many shuffles have started"]
+    slots: Annotated[int, "how many slots have been given"]
+    stacks: Annotated[
+        dict[str, list[int]],
+        "slots by stack, bottom first; a card without a seal is -1 - its place in `deck`",
+    ]
+    commitments: Annotated[list[NumberedHash], "[slot, commitment] of the cards that are sealed"]
+    drawable: Annotated[list[int], "slots that may be drawn"]
+    cards: Annotated[list[OpenedSlot], "[slot, card, salt] of the faces that the caller may see"]
+    shown: Annotated[list[int], "slots whose faces all may see"]
+    ahead: Annotated[list[NumberedHash], "[seat, digest] of commitments for the next shuffle"]
+    withheld: Annotated[
+        list[int], "seats that are left out of shuffles, because they withheld a reveal"
+    ]
+    shuffle: NotRequired[Annotated[ShuffleView, "the shuffle that waits for random bytes"]]
 
 
 class View(TypedDict):
@@ -71,27 +121,52 @@ class View(TypedDict):
     `host_seat` is that of the player whom the host made host.
     """
 
-    version: int
-    at: int
-    origin: str
-    key: str
-    rules: dict[str, Any]
-    closed: bool
-    rounds: int
-    seats: list[SeatView]
-    host_seat: NotRequired[int]
-    round: NotRequired[RoundView]
+    version: Version
+    at: Annotated[int, "when the newest event was written, in epoch milliseconds"]
+    origin: Origin
+    key: HouseKey
+    rules: Annotated[GivenRules, "the rules of the table"]
+    closed: Annotated[bool, "true if the table is closed"]
+    rounds: Rounds
+    seats: Annotated[list[SeatView], "the players"]
+    host_seat: NotRequired[Annotated[int, "number of the seat whose player was made host"]]
+    round: NotRequired[Annotated[RoundView, "the open round"]]
+
+
+class PrivateFace(TypedDict):
+    """The face of a card, for the seat that may see it."""
+
+    card: Annotated[CardCode, "code of the card"]
+    salt: Annotated[Hash, "salt of the card's commitment"]
+    slot: Annotated[WholeNumber, "number of the sealed card"]
+
+
+class Event(TypedDict, total=False):
+    """One event of a table's log; `type` says which.
+
+    The documents have a schema for each type of event, which is made of this one and the class of
+    the event.
+    """
+
+    at: Annotated[LongNumber, "when the server received the command, in epoch milliseconds"]
+    public: Annotated[dict[str, Any], "what all may know of the event"]
+    table: Annotated[TableId, "id of the table"]
+    type: Annotated[str, "type of the event"]
+    v: Annotated[int, "number of this type's schema"]
+    version: Annotated[VersionNumber, "the event's place in the table's log, from 1, without gaps"]
+    commit: Annotated[Hash, "commitment to the hidden part"]
+    private: Annotated[PrivateFace, "the card's face, only for the seat that may see it"]
 
 
 class TableListing(TypedDict):
     """A table in the lobby; `taken` counts occupied seats."""
 
-    table: str
-    name: str | None
-    rounds: int
-    version: int
-    opened_at: int
-    taken: int
+    table: Table
+    name: TableName
+    rounds: Rounds
+    version: Version
+    opened_at: Annotated[int, "when the table was opened, in epoch milliseconds"]
+    taken: Taken
 
 
 class ServiceTableListing(TypedDict):
@@ -100,21 +175,31 @@ class ServiceTableListing(TypedDict):
     Name, times, rounds and occupied seats follow the table a moment later.
     """
 
-    table: str
-    state: Literal["open", "closed", "archived"]
-    version: int
-    name: str | None
-    rounds: int
-    taken: int
-    opened_at: int | None
-    closed_at: NotRequired[int]
-    ref: NotRequired[str]
-    opened_by: NotRequired[str]
+    table: Table
+    state: Annotated[TableCondition, "the condition of the table"]
+    version: Version
+    name: TableName
+    rounds: Rounds
+    taken: Taken
+    opened_at: Annotated[
+        int | None, "when the table was opened, in epoch milliseconds; null if it is not known yet"
+    ]
+    closed_at: NotRequired[Annotated[int, "when the table was closed, in epoch milliseconds"]]
+    ref: NotRequired[Ref]
+    opened_by: NotRequired[Annotated[str, "name of the key that opened the table"]]
 
 
 class ErrorData(TypedDict):
     """`reason` in one word; `temporary` if the same request may succeed later."""
 
-    reason: str
-    temporary: bool
-    retry_after_ms: NotRequired[int]
+    reason: Annotated[
+        str,
+        Meta(
+            title="RefusalReason",
+            description="Why a request was refused.",
+            extra_json_schema={"enum": list(REFUSALS)},
+        ),
+        "why, in one word for programs",
+    ]
+    temporary: Annotated[bool, "true if the same request may succeed later"]
+    retry_after_ms: NotRequired[Annotated[int, "milliseconds to wait; only of `rate_limited`"]]

@@ -16,14 +16,14 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
 from dealer.client.socket import FINAL, SUBPROTOCOL
+from dealer.errors import REFUSALS
 from dealer.game.cards import DECK_MAX, SHOE_MAX
 from dealer.game.rules import KNOWN, PRESETS, SEATS_MAX, WAIT_MS_MAX, WAIT_MS_MIN, WHO, Rules
 from dealer.gateway import Limits
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.commands import deck_codes
 from dealer.gateway.rpc.methods import METHODS
-from dealer.gateway.schema.errors import REFUSALS
-from dealer.gateway.schema.notifications import NOTIFICATIONS
+from dealer.gateway.schema.components import notifications
 from dealer.service.table_ids import RULES_MAX
 from tests.web.client.node_client import TIMEOUT, sockets
 from tests.web.js_verifier import node
@@ -192,7 +192,7 @@ def test_every_close_code_is_used():
 
 
 def test_the_notifications_are_those_of_the_server():
-    assert {row[0] for row in table("Notifications", PROTOCOL)} == set(NOTIFICATIONS)
+    assert {row[0] for row in table("Notifications", PROTOCOL)} == set(notifications())
 
 
 def test_the_limits_are_the_defaults():
@@ -233,7 +233,7 @@ def test_every_method_that_is_named_exists():
     kinds = "|".join(sorted({name.partition(".")[0] for name in METHODS}))
     named = set(re.findall(rf"[`\"]((?:{kinds})\.[a-z_]+)[`\"]", PROTOCOL))
     assert len(named) > 10
-    assert named <= set(METHODS) | set(NOTIFICATIONS)
+    assert named <= set(METHODS) | set(notifications())
 
 
 def test_every_public_name_has_its_type():
