@@ -103,7 +103,7 @@ def pascal(name: str) -> str:
 
 
 def as_draft_7(schema: Any) -> Any:
-    """Convert a schema of msgspec to draft 7, and what generators cannot read in it."""
+    """Convert a schema of msgspec to draft 7, with the type of choices."""
     if isinstance(schema, list):
         return [as_draft_7(item) for item in schema]
     if not isinstance(schema, dict):
@@ -112,10 +112,7 @@ def as_draft_7(schema: Any) -> Any:
     if "prefixItems" in found:
         found |= {"items": found.pop("prefixItems"), "additionalItems": False}
     choices = found.get("enum")
-    if choices == [True]:  # generators cannot read a constant that is not a text
-        del found["enum"]
-        found["type"] = "boolean"
-    elif choices:
+    if choices:
         found["type"] = "integer" if isinstance(choices[0], int) else "string"
         if len(choices) == 1:
             (found["const"],) = found.pop("enum")

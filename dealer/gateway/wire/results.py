@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Struct, field
 
@@ -300,7 +300,7 @@ class ResumedNotice(Result, kw_only=True):
 class Snapshot(State, kw_only=True):
     """The table instead of events that cannot be sent; without `proof`, events were lost."""
 
-    reset: Annotated[Literal[True], "always true"]
+    reset: Annotated[bool, "always true"]
     proof: Annotated[
         list[str] | None, "consistency proof from the requested version to this one (RFC 6962)"
     ] = None
