@@ -18,6 +18,7 @@ from dealer.gateway.schema.components import components, notifications, result_t
 from dealer.gateway.schema.json_schema import first_paragraph, reference
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
+from dealer.gateway.wire.rules import RULE_OF
 from dealer.version import __version__
 
 DESCRIPTION = (
@@ -125,8 +126,8 @@ def _errors() -> dict[str, Any]:
 
 def _method(name: str) -> dict[str, Any]:
     names = [*(f"fault{code}" for code in ErrorCode), *refusals_of(name)]
-    right = METHOD_RIGHTS.get(name)
-    return ({} if right is None else {"x-service-right": right}) | {
+    who = {"x-rule": RULE_OF.get(name), "x-service-right": METHOD_RIGHTS.get(name)}
+    return {member: given for member, given in who.items() if given is not None} | {
         "name": name,
         "summary": METHODS[name].summary,
         "tags": [{"name": name.partition(".")[0]}],

@@ -25,6 +25,7 @@ from dealer.gateway.rpc.commands import deck_codes
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.components import notifications
 from dealer.service.table_ids import RULES_MAX
+from tests.web.client import command_table
 from tests.web.client.node_client import TIMEOUT, sockets
 from tests.web.js_verifier import node
 
@@ -234,6 +235,17 @@ def test_every_method_that_is_named_exists():
     named = set(re.findall(rf"[`\"]((?:{kinds})\.[a-z_]+)[`\"]", PROTOCOL))
     assert len(named) > 10
     assert named <= set(METHODS) | set(notifications())
+
+
+def test_the_table_of_commands_is_that_of_the_clients():
+    """`python -m tests.web.client.command_table` writes it."""
+    _, table, _ = command_table.parts()
+    assert table == command_table.written()
+    sent = command_table.sent_methods()
+    automatic = {"entropy.commit", "entropy.reveal", "session.hello", "session.refresh", "ping"}
+    of_services = {"seat.ticket", "feed.follow"}
+    others = {"hand.return", "table.resume", "rpc.discover"}  # done by other calls, or for tools
+    assert set(METHODS) - sent == automatic | of_services | others
 
 
 def test_every_public_name_has_its_type():
