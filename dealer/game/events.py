@@ -29,6 +29,12 @@ Card = Annotated[str, "code of the card"]
 Stack = Annotated[str, "the stack: `deck`, or a pile"]
 Source = Annotated[str, "the stack that the card came from"]
 Salt = Annotated[bytes, "salt of the card's commitment"]
+Origin = Annotated[str, "name of the table's log in its checkpoints"]
+PlayerName = Annotated[str, "name of the player"]
+CommitMs = Annotated[int, "how long players may commit to random bytes, in milliseconds"]
+RevealMs = Annotated[int, "how long players may reveal random bytes, in milliseconds"]
+StackSize = Annotated[int, "how many cards the stack has"]
+ShuffleSteps = Annotated[int, "how many steps the shuffle has"]
 
 
 class PrivateFace(NamedTuple):
@@ -75,7 +81,7 @@ class ShuffleEvent(EventType):
 class TableOpened(EventType):
     """A table was opened; always version 1."""
 
-    origin: Annotated[str, "name of the table's log in its checkpoints"]
+    origin: Origin
     key: Annotated[bytes, "the house's Ed25519 public key for this table"]
     rules: Annotated[Mapping[str, Any], "the rules of the table"]
 
@@ -85,7 +91,7 @@ class SeatTaken(EventType):
     """A player took a seat."""
 
     seat: Seat
-    name: Annotated[str, "name of the player"]
+    name: PlayerName
     key: Annotated[
         bytes | None, "the Ed25519 public key with which the player cosigns, of those that do"
     ] = None
@@ -144,8 +150,8 @@ class RoundOpened(EventType):
     round: Round
     deck: Annotated[tuple[str, ...], "codes of the cards, bottom first"]
     entropy: Annotated[str, "whose random bytes shuffle"]
-    commit_ms: Annotated[int, "how long players may commit to random bytes, in milliseconds"]
-    reveal_ms: Annotated[int, "how long players may reveal random bytes, in milliseconds"]
+    commit_ms: CommitMs
+    reveal_ms: RevealMs
     commitment: Annotated[bytes, "hash of the house's secret of the round"]
 
 
@@ -156,9 +162,9 @@ class ShuffleStarted(ShuffleEvent):
     round: Round
     k: ShuffleIndex
     stack: Stack
-    n: Annotated[int, "how many cards the stack has"]
+    n: StackSize
     algorithm: Annotated[str, "`backward` (from the top) or `forward` (from the bottom)"]
-    steps: Annotated[int, "how many steps the shuffle has"]
+    steps: ShuffleSteps
 
 
 @immutable

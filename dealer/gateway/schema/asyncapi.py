@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from dealer.errors import REFUSALS
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.components import components, notifications, result_title
-from dealer.gateway.schema.json_schema import first_paragraph, pascal, reference, struct
+from dealer.gateway.schema.json_schema import first_paragraph, pascal, reference, schemas, struct
 from dealer.gateway.schema.openrpc import (
     DESCRIPTION,
     HOST,
@@ -22,7 +22,7 @@ from dealer.gateway.schema.openrpc import (
     close_codes,
     examples,
 )
-from dealer.gateway.wire.protocol import PROTOCOL, Error, ErrorCode
+from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
 from dealer.gateway.wire.types import component
 
 Part = dict[str, Any]
@@ -49,9 +49,9 @@ class Message(NamedTuple):
 def asyncapi(path: str = "/") -> bytes:
     """The AsyncAPI 3 document of a server under `path` as JSON text; it is made once."""
     described = {message.name: _message(message) for message in messages()}
-    schemas = components(*(message.type for message in messages()))
+    found = components() | schemas(message.type for message in messages())
     # AsyncAPI's discriminator is the name of a property.
-    event = schemas["Event"] | {"discriminator": "type"}
+    found["Event"] = found["Event"] | {"discriminator": "type"}
     below = {"pathname": path.removesuffix("/")} if path != "/" else {}
     return msgspec.json.encode(
         {
@@ -70,7 +70,7 @@ def asyncapi(path: str = "/") -> bytes:
             "operations": _operations(),
             "components": {
                 "messages": described,
-                "schemas": schemas | {"Event": event},
+                "schemas": found,
                 "correlationIds": {"id": {"location": "$message.payload#/id"}},
             },
         }
@@ -83,7 +83,7 @@ def messages() -> list[Message]:
     found = []
     for name, method in METHODS.items():
         (frame, answer), said = examples().get(name, NONE), method.summary
-        result = Annotated[dict[str, Any], component(result_title(name)), "what the method answers"]
+        result = _part(result_title(name), "what the method answers")
         answered = struct(
             f"{pascal(name)}Response",
             f"The answer to `{name}`.",
@@ -96,12 +96,12 @@ def messages() -> list[Message]:
     refused = struct(
         "ErrorResponse",
         "The answer to a request that was not executed.",
-        {"jsonrpc": _Version2, "id": _SameId, "error": Annotated[Error, "why"]},
+        {"jsonrpc": _Version2, "id": _SameId, "error": _part("Error", "why")},
     )
     example = examples().get("refusal", NONE).answer
     found.append(Message("refusal", "refusal", refused, "The reason of a refusal.", example))
     for name, notice in notifications().items():
-        params = Annotated[dict[str, Any], component(notice.title), "what the server says"]
+        params = _part(notice.title, "what the server says")
         notification = struct(
             f"{pascal(name)}Notification",
             f"The notification `{name}`.",
@@ -115,7 +115,7 @@ def messages() -> list[Message]:
 
 def _request(name: str) -> type[Struct]:
     """A request needs its id only for an answer, and `params` only where one is required."""
-    params = METHODS[name].params
+    params = METHODS[name].params.__name__
     return struct(
         f"{pascal(name)}Request",
         f"A request of `{name}`.",
@@ -123,11 +123,15 @@ def _request(name: str) -> type[Struct]:
             "jsonrpc": _Version2,
             "id": Annotated[_Id, "the caller's own; a request without one is not answered"],
             "method": _method(name),
-            "params": Annotated[params, "the parameters, by name"],
+            "params": _part(params, "the parameters, by name"),
         },
-        {"id"} if components()[params.__name__]["required"] else {"id", "params"},
+        {"id"} if components()[params]["required"] else {"id", "params"},
         received=False,
     )
+
+
+def _part(title: str, text: str) -> Any:
+    return Annotated[dict[str, Any], component(title), text]
 
 
 def _method(name: str) -> Any:

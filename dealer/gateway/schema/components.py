@@ -64,9 +64,9 @@ class Notification(NamedTuple):
 
 
 @cache
-def components(*more: type[Struct]) -> dict[str, Schema]:
-    """Every schema by its title, those of `more` and of all parts too; it is made once."""
-    kinds: set[type[Any]] = {Error, Rules, TableRules, *NOTIFICATIONS.values(), *more}
+def components() -> dict[str, Schema]:
+    """The schemas of all these types and of their parts, by title; they are made once."""
+    kinds: set[type[Any]] = {Error, Rules, TableRules, *NOTIFICATIONS.values()}
     for method in METHODS.values():
         kinds |= {method.params, *method.results}
     found = schemas([*kinds, *(_leaf(name, kind) for name, kind in TYPES.items())])

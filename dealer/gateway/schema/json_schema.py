@@ -132,8 +132,9 @@ def _members(kinds: Iterable[type[Any]]) -> dict[str, dict[str, str | None]]:
         if not (is_struct or is_typeddict(kind)) or kind.__name__ in found:
             continue
         hints = get_type_hints(kind, include_extras=True)
-        fields = msgspec.structs.fields(kind) if is_struct else ()
-        names = {field.name: field.encode_name for field in fields}
+        names = {}
+        if is_struct:
+            names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
         found[kind.__name__] = {names.get(name, name): said(hint) for name, hint in hints.items()}
         waiting += [part for hint in hints.values() for part in _parts(hint)]
     return found

@@ -11,9 +11,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from dealer.game import events
 from dealer.game.cards import DECK_MAX, SHOE_MAX
 from dealer.gateway.wire.types import (
     NO_NUL,
+    WHOLE,
     Algorithm,
     CardCodes,
     CardsOrSlots,
@@ -47,10 +49,10 @@ Table = Annotated[
     ShortText, "id of the table; may be left out on a connection that is at one table only"
 ]
 ReturnToken = Annotated[ShortText, "authenticates the seat or the host who returns; secret"]
-Seat = Annotated[WholeNumber, "number of the seat, from 1"]
+Seat = Annotated[events.Seat, WHOLE]
 ToSeat = Annotated[WholeNumber, "the seat that receives the cards"]
-Round = Annotated[WholeNumber, "number of the round, from 1"]
-ShuffleIndex = Annotated[WholeNumber, "ordinal of the shuffle in the round, from 0"]
+Round = Annotated[events.Round, WHOLE]
+ShuffleIndex = Annotated[events.ShuffleIndex, WHOLE]
 Bot = Annotated[bool, "whether the player is a program, as it or its service says"]
 Cards = Annotated[CardsOrSlots, "codes (`As`, `Td`), or slots where a face is not known"]
 Count = Annotated[Annotated[int, Meta(title="CardCount", ge=1, le=DECK_MAX)], "how many cards"]

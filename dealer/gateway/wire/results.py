@@ -6,17 +6,15 @@ from typing import Annotated, Any
 
 from msgspec import Struct, field
 
+from dealer.game.events import Origin, Round, ShuffleIndex
+from dealer.game.events import Seat as SeatNumber
 from dealer.gateway.wire.protocol import Error
 from dealer.gateway.wire.views import (
     AnyEvent,
     Commitment,
     HouseKey,
-    Origin,
     Ref,
-    Round,
-    SeatNumber,
     ServiceTableListing,
-    ShuffleIndex,
     Table,
     TableListing,
     Version,

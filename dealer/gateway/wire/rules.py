@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from dealer.game.events import CommitMs, RevealMs
 from dealer.game.names import NAME_MAX
 from dealer.game.rules import SEATS_DEFAULT, SEATS_MAX, WAIT_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN
 from dealer.gateway.wire.params import DECK, Deck, DeckName, Shoe
@@ -31,7 +32,7 @@ Audience = Annotated[
 TableName = Annotated[str, Meta(title="TableName", min_length=1, max_length=NAME_MAX)]
 SeatCount = Annotated[int, Meta(title="SeatCount", ge=1, le=SEATS_MAX)]
 PackName = Annotated[str, Meta(title="PackName", pattern="^[a-z0-9-]{1,64}$")]
-WaitMs = Annotated[int, Meta(title="WaitMs", ge=WAIT_MS_MIN, le=WAIT_MS_MAX)]
+_WAIT = Meta(title="WaitMs", ge=WAIT_MS_MIN, le=WAIT_MS_MAX)
 
 
 class StackedDeck(Struct):
@@ -72,12 +73,8 @@ class Rules(Struct, rename=lambda name: name.rstrip("_")):
     insecure_test_deck: Annotated[
         InsecureTestDeck | None, "for tests, at a server with `--insecure-test-decks` only"
     ] = None
-    commit_ms: Annotated[WaitMs, "how long players may commit to random bytes, in milliseconds"] = (
-        WAIT_MS_DEFAULT
-    )
-    reveal_ms: Annotated[WaitMs, "how long players may reveal random bytes, in milliseconds"] = (
-        WAIT_MS_DEFAULT
-    )
+    commit_ms: Annotated[CommitMs, _WAIT] = WAIT_MS_DEFAULT
+    reveal_ms: Annotated[RevealMs, _WAIT] = WAIT_MS_DEFAULT
     open: Annotated[Permission | None, "who may open rounds"] = None
     close: Annotated[Permission | None, "who may close rounds and the table"] = None
     shuffle: Annotated[Permission | None, "who may shuffle the deck and piles"] = None

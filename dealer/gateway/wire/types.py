@@ -30,9 +30,8 @@ ShortText = Annotated[
     str, Meta(title="ShortText", max_length=256, description="At most 256 characters.")
 ]
 Hash = Annotated[str, Meta(title="Hash", pattern="^[0-9a-f]{64}$", description="32 bytes in hex.")]
-WholeNumber = Annotated[
-    int, Meta(title="WholeNumber", ge=0, le=2**32 - 1, description="From 0 to 2^32 - 1.")
-]
+WHOLE = Meta(title="WholeNumber", ge=0, le=2**32 - 1, description="From 0 to 2^32 - 1.")
+WholeNumber = Annotated[int, WHOLE]
 LongNumber = Annotated[int, Meta(title="LongNumber", ge=0, le=2**53 - 1)]
 VersionNumber = Annotated[int, Meta(title="VersionNumber", ge=1, le=2**53 - 1)]
 CardCode = Annotated[

@@ -11,6 +11,17 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from msgspec import Meta
 
 from dealer.errors import REFUSALS
+from dealer.game.events import (
+    CommitMs,
+    Origin,
+    PlayerName,
+    RevealMs,
+    Round,
+    Seat,
+    ShuffleIndex,
+    ShuffleSteps,
+    StackSize,
+)
 from dealer.gateway.wire.types import (
     Algorithm,
     CardCode,
@@ -35,15 +46,11 @@ OpenedSlot = Annotated[
     ),
 ]
 
-# What members mean in all that the server sends.
+# What members mean in all that the server sends, besides those of events.
 Table = Annotated[str, "id of the table"]
 Version = Annotated[int, "version of the newest event, from 1: its place in the table's log"]
-SeatNumber = Annotated[int, "number of the seat, from 1"]
-Round = Annotated[int, "number of the round, from 1"]
-ShuffleIndex = Annotated[int, "ordinal of the shuffle in the round, from 0"]
 Commitment = Annotated[str, "hash of the house's secret of the round"]
 HouseKey = Annotated[str, "the house's Ed25519 public key for this table, 32 bytes in hex"]
-Origin = Annotated[str, "name of the table's log in its checkpoints"]
 TableName = Annotated[str | None, "name of the table; null without one"]
 Ref = Annotated[str, "the service's own id of its table"]
 Rounds = Annotated[int, "how many rounds have been opened"]
@@ -57,8 +64,8 @@ class SeatView(TypedDict):
     service whose ticket the seat was taken with.
     """
 
-    seat: SeatNumber
-    name: Annotated[str, "name of the player"]
+    seat: Seat
+    name: PlayerName
     since: Annotated[int, "version of the event with which the player took the seat"]
     key: NotRequired[
         Annotated[str, "the Ed25519 public key with which the player cosigns, 32 bytes in hex"]
@@ -74,9 +81,9 @@ class ShuffleView(TypedDict):
 
     k: ShuffleIndex
     stack: Annotated[str, "the stack that is shuffled"]
-    n: Annotated[int, "how many cards the stack has"]
+    n: StackSize
     algorithm: Annotated[Algorithm, "`backward` (from the top) or `forward` (from the bottom)"]
-    steps: Annotated[int, "how many steps the shuffle has"]
+    steps: ShuffleSteps
     started_at: Annotated[int, "when the shuffle was requested, in epoch milliseconds"]
     closed_version: Annotated[int, "size of the checkpoint after the commitments; 0 before it"]
     closed_at: Annotated[int, "when commitments were closed, in epoch milliseconds; 0 before it"]
@@ -95,8 +102,8 @@ class RoundView(TypedDict):
     round: Round
     deck: Annotated[list[str], "the codes of all cards, bottom first"]
     entropy: Annotated[EntropySource, "whose random bytes shuffle"]
-    commit_ms: Annotated[int, "how long players may commit to random bytes, in milliseconds"]
-    reveal_ms: Annotated[int, "how long players may reveal random bytes, in milliseconds"]
+    commit_ms: CommitMs
+    reveal_ms: RevealMs
     commitment: Commitment
     k: Annotated[int, "how many shuffles have started"]
     slots: Annotated[int, "how many slots have been given"]
