@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dealer.errors import BadRequest, Overloaded, RateLimited, Unavailable
-from dealer.errors import REFUSALS
+from dealer.errors import REFUSALS, BadRequest, Overloaded, RateLimited, Unavailable
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.rpc.rights import METHOD_RIGHTS

@@ -16,8 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from dealer.errors import DealerError, RateLimited, Refused, Unavailable
-from dealer.errors import REFUSALS
+from dealer.errors import REFUSALS, DealerError, RateLimited, Refused, Unavailable
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.params import Params
 from dealer.gateway.wire.views import ErrorData
