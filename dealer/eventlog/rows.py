@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -93,14 +93,25 @@ class Chain:
     broken: bool = False
 
 
+def _settle(append: Append, result: Result | DealerError) -> None:
+    if append.future is None:
+        return
+    if isinstance(result, DealerError):
+        reject(append.future, result)
+    else:
+        resolve(append.future, result)
+
+
 class Append(msgspec.Struct, eq=False):
     """A request to add `rows`, versions `expected + 1` …, to a table at version `expected`.
 
     `table` is 16 bytes. `checkpoints` are (size, note) and are written in the same transaction; a
     note that is already stored keeps its signatures and gets the new ones. Without rows `expected`
     is ignored: only the notes are added, if the table has the events that they cover. `chain` is
-    shared by appends that build on each other. `future` gets the result, if a caller waits for it;
-    a subclass may do more in `settle`.
+    shared by appends that build on each other.
+
+    `settled` is called once, on the loop, with the append and its result, when it is durable or was
+    not written. By default it gives the result to `future`, if a caller waits for it.
     """
 
     table: bytes
@@ -109,20 +120,12 @@ class Append(msgspec.Struct, eq=False):
     checkpoints: Sequence[tuple[int, str]] = ()
     chain: Chain | None = None
     future: asyncio.Future[Result] | None = None
+    settled: Callable[[Any, Result | DealerError], None] = _settle
 
     @property
     def end(self) -> int:
         """The table's version after this append."""
         return self.expected + len(self.rows)
-
-    def settle(self, result: Result | DealerError) -> None:
-        """Called once, on the loop, when the append is durable or was not written."""
-        if self.future is None:
-            return
-        if isinstance(result, DealerError):
-            reject(self.future, result)
-        else:
-            resolve(self.future, result)
 
 
 def resolve(future: asyncio.Future[Any], result: object) -> None:

@@ -167,7 +167,7 @@ class Writer:
             raise
 
     def submit(self, append: Append) -> None:
-        """Queue an append whose `settle` gets its result, in the order of these calls.
+        """Queue an append whose `settled` gets its result, in the order of these calls.
 
         If a batch fails, each result is a DatabaseError. Raises ValueError if the rows do not
         follow `expected`, Overloaded when the queue is full, Unavailable after `close`, and a
@@ -266,7 +266,7 @@ class Writer:
             pairs = list(zip(batch, results, strict=True))
             for append, result in pairs:
                 try:
-                    append.settle(result)
+                    append.settled(append, result)
                 except Exception as error:
                     self._report(error)
             self.delivery_seconds.observe(perf_counter() - decided_at)

@@ -40,8 +40,8 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.ports import open_port, port_of
+from dealer.gateway.push.absence import HostAbsence
 from dealer.gateway.push.broadcaster import Broadcaster
-from dealer.gateway.push.host_absence import HostAbsence
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher

@@ -7,10 +7,9 @@ time and is loaded from the log again.
 from dealer.eventlog import EventRecord
 from dealer.eventlog.presence import Attendance
 from dealer.service.execution import CommandResult, IdempotencyKey
-from dealer.service.live_table import LiveTable
+from dealer.service.live_table import CommitNotice, LiveTable, Snapshot
 from dealer.service.presence import SharedPresence
 from dealer.service.service import Service
-from dealer.service.snapshots import CommitNotice, Snapshot
 
 __all__ = [
     "Attendance",

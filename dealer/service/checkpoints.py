@@ -18,9 +18,8 @@ from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.decoding import tampered
 from dealer.service.execution import failed
 from dealer.service.executor import CommandExecutor
-from dealer.service.live_table import LiveTable
+from dealer.service.live_table import CommitNotice, LiveTable, NoticeListener, Snapshot
 from dealer.service.reload import Reloader
-from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
 
 COSIGNABLE = 8
 """How many of a table's newest checkpoints accept cosignatures."""

@@ -1,10 +1,16 @@
-"""Command processor: decides commands, appends their events to the log, publishes and answers.
+"""Command processor: the way of a command, from its request to its answer.
 
 A command is decided at once against the optimistic state in memory, and its events go to the log's
 writer. When the batch with them has been committed, the table's subscribers are notified and then
 the caller is answered, in the order of versions. If the log refuses the append because another
 process was quicker, everything decided on that state is void: the table is reloaded and the
 commands are decided again.
+
+A repeated command gets the answer that it got before, from memory or from the log. A command is
+refused only once the refusal is certain, for the optimistic state that it was refused on may turn
+out to be void, the command may have been carried out earlier under the same id, and where several
+nodes share a database another node may have written what allows it. All of this holds as well for
+a command that changes nothing.
 """
 
 from __future__ import annotations
@@ -13,37 +19,46 @@ from collections.abc import Callable, Sequence
 from copy import copy
 
 from dealer.errors import (
+    CommandReused,
     DealerError,
     Overloaded,
     Refused,
     VersionConflict,
 )
-from dealer.eventlog import Known, Log, Result
+from dealer.eventlog import Appended, Known, Log, Result
+from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.stored_form import DIGEST
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
-from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
 from dealer.service.execution import (
+    ANONYMOUS_SCOPE,
     ATTEMPTS,
     CommandExecution,
     CommandResult,
+    Outcome,
     StoredCommand,
+    answered_before,
     failed,
     internal,
     unavailable,
 )
 from dealer.service.executor import CommandExecutor
-from dealer.service.live_table import LiveTable, TableState
+from dealer.service.live_table import (
+    CommitNotice,
+    LiveTable,
+    NoticeListener,
+    PendingRejection,
+    TableState,
+)
 from dealer.service.loading import Loader
-from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
-from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import EVENTS, LONG, TableCache
 
 
 class CommandProcessor:
-    """Takes requests for any table of one log.
+    """Takes commands for any table of one log; `key` has the house's keys.
 
     `notify` receives a notice of each commit; `on_foreign_events` is called with a table before
     events of other processes are published there.
@@ -52,6 +67,7 @@ class CommandProcessor:
     def __init__(
         self,
         log: Log,
+        key: HouseKeys,
         loader: Loader,
         reader: EventReader,
         executor: CommandExecutor,
@@ -63,12 +79,15 @@ class CommandProcessor:
         on_foreign_events: Callable[[LiveTable], None],
     ) -> None:
         self._log = log
+        self._key = key
+        self._reader = reader
         self._executor = executor
         self._cache = cache
+        self._tasks = tasks
         self._savepoints = savepoints
         self._notify = notify
         self._closed = False
-        self.deadlines = Deadlines(executor, self.decide_again)
+        self.deadlines = Deadlines(executor, self.submit)
         self.reloader = Reloader(
             log,
             loader,
@@ -79,53 +98,70 @@ class CommandProcessor:
             on_foreign_events=on_foreign_events,
             retry=self._retry,
         )
-        self._duplicates = DuplicateCommands(reader, self.reloader, tasks)
-        self._rejections = RejectionConfirmer(
-            log, reader, self.reloader, self._duplicates, tasks, submit=self.decide_again
-        )
 
     def close(self) -> None:
         """Publish and answer nothing more."""
         self._closed = True
 
     def submit(self, live_table: LiveTable, execution: CommandExecution) -> None:
-        """Decide a command now; its `done` is called once the events are on disk, or why not."""
+        """Decide a command now; its `done` is called once the events are on disk, or why not.
+
+        It is called exactly once, also with what goes wrong here: nothing is raised.
+        """
+        try:
+            key, name = execution.key, execution.name
+            if key is not None and name is None:
+                keys, public, cmd = self._key, live_table.table.key, key.cmd
+                if keys.public_key != public:  # an older table's are older
+                    keys = keys.of(public)
+                if key.scope == ANONYMOUS_SCOPE:
+                    # A repetition is answered with a token, so the database must not reveal the id.
+                    cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
+                name = execution.name = f"{key.scope}/{cmd}"
+                execution.digest = keys.command_digest(key.content)[:DIGEST]
+            if live_table.state is not TableState.ACTIVE:
+                self._await_reload(live_table, execution)
+                return
+            if self._log.full():
+                execution.answer(Overloaded("The server has too much to write; try again shortly."))
+                return
+            if name is not None:
+                stored = live_table.stored_commands.get(name)
+                if stored is not None:
+                    self.answer_repeated(live_table, execution, stored)
+                    return
+            try:
+                changed = self._executor.apply(live_table, execution)
+            except Refused as refusal:
+                self._reject(live_table, execution, refusal)
+                return
+            except Exception as error:
+                self._reload_after_internal_error(live_table, execution, error)
+                return
+            if not changed:
+                nothing = CommandResult(live_table.table.version, [])
+                self._reject(live_table, execution, nothing)
+                return
+            live_table.begin_append()
+            execution.settled = self.settled
+            try:
+                self._log.submit(execution)
+            except Exception as error:
+                live_table.chain.broken = True
+                self.settled(execution, failed("queueing an append failed", error))
+                return
+            round_ = live_table.table.round
+            if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
+                self.deadlines.arm(live_table)
+        except Exception as error:
+            execution.origin = None  # if it was queued, its frames are not held back for the answer
+            execution.answer(failed("submitting a command failed", error))
+
+    def _await_reload(self, live_table: LiveTable, execution: CommandExecution) -> None:
         if live_table.why_unreadable is not None:
             execution.answer(unavailable(copy(live_table.why_unreadable)))
-            return
-        if live_table.state is TableState.RELOADING:
+        else:
             live_table.pending_retries.append(execution)
-            return
-        if self._log.full():
-            execution.answer(Overloaded("The server has too much to write; try again shortly."))
-            return
-        if execution.name is not None:
-            stored = live_table.stored_commands.get(execution.name)
-            if stored is not None:
-                self._duplicates.answer(live_table, execution, stored)
-                return
-        try:
-            changed = self._executor.apply(live_table, execution, self)
-        except Refused as refusal:
-            self._rejections.reject(live_table, execution, refusal)
-            return
-        except Exception as error:
-            self._reload_after_internal_error(live_table, execution, error)
-            return
-        if not changed:
-            nothing = CommandResult(live_table.table.version, [])
-            self._rejections.reject(live_table, execution, nothing)
-            return
-        live_table.begin_append()
-        try:
-            self._log.submit(execution)
-        except Exception as error:
-            live_table.chain.broken = True
-            self.lost(execution, failed("queueing an append failed", error))
-            return
-        round_ = live_table.table.round
-        if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
-            self.deadlines.arm(live_table)
 
     def _reload_after_internal_error(
         self, live_table: LiveTable, execution: CommandExecution, error: Exception
@@ -136,54 +172,50 @@ class CommandProcessor:
         execution.answer(internal("deciding a command failed", error))
         self.reloader.start_if_due(live_table)
 
-    def answer_failed(self, execution: CommandExecution, error: Exception) -> None:
-        """Answer a command that could not be submitted, unless it is answered already."""
-        execution.origin = None  # if it was queued, its frames are not held back for the answer
-        execution.answer(failed("submitting a command failed", error))
-
     def _retry(self, live_table: LiveTable, executions: Sequence[CommandExecution]) -> None:
         """Decide again what was void or waited for a reload."""
         for each in executions:
-            self.decide_again(live_table, each)
-        self.deadlines.arm(live_table)
-
-    def decide_again(self, live_table: LiveTable, execution: CommandExecution) -> None:
-        """`submit`, for one of many: what goes wrong is its own answer, and nothing is raised."""
-        try:
-            if execution.duplicate_of is not None:
-                self._duplicates.answer(live_table, execution, execution.duplicate_of)
-            elif execution.attempts >= ATTEMPTS:
-                changed = "The table changed each time; read it and try again."
-                execution.answer(VersionConflict(changed))
+            if each.duplicate_of is not None:
+                self.answer_repeated(live_table, each, each.duplicate_of)
+            elif each.attempts >= ATTEMPTS:
+                each.answer(VersionConflict("The table changed each time; read it and try again."))
             else:
-                self.submit(live_table, execution)
-        except Exception as error:
-            self.answer_failed(execution, error)
+                self.submit(live_table, each)
+        self.deadlines.arm(live_table)
 
     # After a commit, on the loop
 
-    def committed(self, execution: CommandExecution) -> None:
-        """Publish first, then answer the caller, then the others that waited for it."""
+    def settled(self, execution: CommandExecution, result: Result | DealerError) -> None:
+        """Called by the log's writer, once for each append, in the order of commits.
+
+        Publish first, then answer the caller, then the others that waited for it. If nothing was
+        written, the state in memory is ahead of the log.
+        """
         if self._closed:
             return
         live_table: LiveTable = execution.live_table
+        if type(result) is not Appended:
+            self._lost(live_table, execution, result)
+            return
         records, notes = execution.rows, execution.checkpoints
         newest = records[-1]
         try:
             signed = notes[-1][0] if notes else 0
             live_table.append_committed(newest.version, newest.leaf, signed=signed)
-            if live_table.subscribers and not self._cache.full:
+            cache = self._cache
+            if live_table.subscribers and cache.bytes + cache.other_bytes <= cache.bytes_bound:
                 live_table.ring.extend(records)
             notice = CommitNotice(records, notes, origin=execution.origin)
-            result = CommandResult(newest.version, execution.events)
+            outcome = CommandResult(newest.version, execution.events)
             self._notify(live_table, notice)
-            result.held = notice.held
-            execution.answer(result)
+            outcome.held = notice.held
+            done, execution.done = execution.done, answered_before
+            done(outcome)  # `execution.answer`, without the call
             if execution.name is not None:
                 first, count = records[0].version, len(records)
                 live_table.stored_commands.settle(execution.name, execution.digest, first, count)
                 if execution.waiters:
-                    self._answer_waiters(execution, result)
+                    self._answer_waiters(execution, outcome)
             if execution.pending_draw is not None:
                 execution.pending_draw.answer(execution.draw_outcome())
             if live_table.commit_waiters:
@@ -194,7 +226,7 @@ class CommandProcessor:
                 record.command = record.digest = None
             grown = newest.version - live_table.weighed_at
             if grown >= EVENTS or len(newest.leaf) > LONG:
-                self._cache.weigh(live_table)
+                cache.weigh(live_table)
             if signed:
                 self._savepoints.write_due(live_table)
         except Exception as error:
@@ -202,24 +234,26 @@ class CommandProcessor:
         if live_table.state is not TableState.ACTIVE:
             self.reloader.start_if_due(live_table)
 
-    def lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
-        """Nothing of the append was written: the state in memory is ahead of the log."""
-        if self._closed:
-            return
-        try:
-            self._settle_lost(execution, result)
-        except Exception as error:
-            self._settle_after_internal_error(execution, error)
-        self.reloader.start_if_due(execution.live_table)
-
-    def _answer_waiters(self, execution: CommandExecution, result: CommandResult) -> None:
+    def _answer_waiters(self, execution: CommandExecution, outcome: CommandResult) -> None:
         stored = StoredCommand(execution.digest, execution.expected + 1, len(execution.rows))
         while execution.waiters:  # those that are left are answered after an internal error, too
-            self._duplicates.answer(execution.live_table, execution.waiters[0], stored, result)
+            waiter = execution.waiters[0]
+            self.answer_repeated(execution.live_table, waiter, stored, outcome)
             del execution.waiters[0]
 
-    def _settle_lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
-        live_table: LiveTable = execution.live_table
+    def _lost(
+        self, live_table: LiveTable, execution: CommandExecution, result: Result | DealerError
+    ) -> None:
+        """Reload the table, and decide again or answer: nothing was written, as `result` says."""
+        try:
+            self._settle_lost(live_table, execution, result)
+        except Exception as error:
+            self._settle_after_internal_error(execution, error)
+        self.reloader.start_if_due(live_table)
+
+    def _settle_lost(
+        self, live_table: LiveTable, execution: CommandExecution, result: Result | DealerError
+    ) -> None:
         live_table.append_lost()
         pending, waiting = execution.pending_draw, live_table.pending_draw
         if execution.then is None:
@@ -247,3 +281,116 @@ class CommandProcessor:
         execution.waiters = []
         if execution.pending_draw is not None:
             execution.pending_draw.postpone()
+
+    # Repetitions
+
+    def answer_repeated(
+        self,
+        live_table: LiveTable,
+        execution: CommandExecution,
+        stored: CommandExecution | StoredCommand,
+        outcome: CommandResult | None = None,
+    ) -> None:
+        """Answer `execution`, whose id is that of `stored`; `outcome` is its result, if at hand.
+
+        A command with another content is refused with CommandReused. While the first one is in
+        flight the other waits for it.
+        """
+        execution.is_replay = True
+        if stored.digest != execution.digest:
+            execution.answer(
+                CommandReused("This command id was used for another command; give each its own.")
+            )
+        elif isinstance(stored, CommandExecution):
+            stored.waiters.append(execution)
+        elif outcome is not None:
+            execution.answer(outcome)
+        else:
+            self._tasks.start(self._answer_from_log(live_table, execution, stored))
+
+    async def _answer_from_log(
+        self, live_table: LiveTable, execution: CommandExecution, stored: StoredCommand
+    ) -> None:
+        outcome: Outcome
+        try:
+            await self.reloader.catch_up(live_table)  # another process may have written it
+            after, count = stored.version - 1, stored.count
+            events = await self._reader.events(live_table, after=after, count=count)
+            outcome = CommandResult(after + count, events)
+        except Exception as error:
+            outcome = unavailable(failed("reading a command's events failed", error))
+        execution.answer(outcome)
+
+    # Rejections
+
+    def _reject(self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome) -> None:
+        """Refuse a command that the optimistic state does not allow, or that changes nothing.
+
+        `outcome` is the refusal, or a result without events.
+        """
+        version = live_table.table.version
+        if execution.name is not None and live_table.stored_commands.evicted:
+            self._tasks.start(self._reject_unless_repeated(live_table, execution, outcome, version))
+        else:
+            self._reject_when_committed(live_table, execution, outcome, version)
+
+    async def _reject_unless_repeated(
+        self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome, version: int
+    ) -> None:
+        """Search the log first: this very command may have been carried out long ago."""
+        chain = live_table.chain
+        try:
+            stored = await self._reader.find_command(live_table, execution.name or "")
+        except Exception as error:
+            execution.answer(unavailable(failed("searching a command failed", error)))
+            return
+        if stored is not None:
+            self.answer_repeated(live_table, execution, stored)
+        elif live_table.chain is not chain:
+            # Reloaded meanwhile: the reason may be void, or the command among the new events.
+            self.submit(live_table, execution)
+        else:
+            self._reject_when_committed(live_table, execution, outcome, version)
+
+    def _reject_when_committed(
+        self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome, version: int
+    ) -> None:
+        """Reject once the state that the command was decided on is on disk; it may be lost."""
+
+        def on_outcome(committed: bool) -> None:
+            if not committed:
+                self.submit(live_table, execution)
+            elif not self._log.shared:
+                execution.answer(outcome)
+            else:
+                rejection = PendingRejection(execution, outcome, live_table.chain)
+                live_table.pending_rejections.append(rejection)
+                if not live_table.confirming:
+                    live_table.confirming = True
+                    self._tasks.start(self._confirm_rejections(live_table))
+
+        live_table.when_committed(version, on_outcome)
+
+    async def _confirm_rejections(self, live_table: LiveTable) -> None:
+        """Reject what no other node has written anything against.
+
+        One look at the log's head serves all rejections that were pending before it.
+        """
+        try:
+            while live_table.pending_rejections:
+                pending, live_table.pending_rejections = live_table.pending_rejections, []
+                try:
+                    await self.reloader.catch_up(live_table)
+                except Exception as error:
+                    answer = unavailable(failed("confirming refusals failed", error))
+                    for execution, _, _ in pending:
+                        execution.answer(answer)
+                    continue
+                for execution, outcome, chain in pending:
+                    execution.attempts += 1
+                    if live_table.chain is chain or execution.attempts >= ATTEMPTS:
+                        execution.answer(outcome)
+                    else:
+                        self.submit(live_table, execution)
+        finally:
+            live_table.confirming = False

@@ -10,10 +10,9 @@ from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
 from dealer.game.state import SeatHolder
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered
-from dealer.service.encoding import private_part
 from dealer.service.execution import CommandResult, StoredCommand
 from dealer.service.live_table import LiveTable
-from dealer.service.round_secret import RoundSecret
+from dealer.service.round_secret import RoundSecret, private_part
 from dealer.service.round_secret_cache import RoundSecretCache
 
 CHUNK = 1000
@@ -29,7 +28,7 @@ class EventReader:
         self._secrets = secrets
 
     async def entries(
-        self, live_table: LiveTable, *, after: int, limit: int | None = None
+        self, live_table: LiveTable, after: int, limit: int | None = None
     ) -> list[EventRecord]:
         """At most `limit` events after version `after`, from memory if all of them are there.
 

@@ -1,8 +1,11 @@
-"""Command execution: one object for a command, from its request to its answer.
+"""Command execution: one object for a command, from its request to its answer; and command ids.
 
 It is decided, its events are encoded into it, the log's writer has it in its queue, and it is
-settled: `committed` or `lost`, and finally answered. A repetition that arrives meanwhile waits in
-it.
+settled and answered. A repetition that arrives meanwhile waits in it.
+
+A repeated command is found by its name, the scope and the id of its `IdempotencyKey`: in flight, in
+`RecentCommands`, or in the log, where name and digest are next to its first event.
+`CommandProcessor.submit` looks it up, and `answer_repeated` answers it.
 """
 
 from __future__ import annotations
@@ -10,13 +13,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from struct import Struct as Packing
+from typing import Any
 
 from msgspec import Struct, field
 
 from dealer.errors import DatabaseDamaged, DatabaseError, DealerError, Refused, Unavailable
-from dealer.eventlog import Append, Appended, EventRecord, Result
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog import Append, EventRecord
 from dealer.eventlog.stored_form import DIGEST
 from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
@@ -42,6 +45,16 @@ ANONYMOUS_SCOPE = "new"
 ATTEMPTS = 8
 """How often a command is decided again after conflicts with other processes."""
 
+BUCKETS = 16
+BUCKET = 9
+"""Commands in a bucket: a full one drops its oldest for the next. A full bucket is small enough for
+Python's own allocator; larger ones fragment the heap."""
+
+_NAME = Packing(">q")
+_RECORD = Packing(">q16sQI")
+_IN_FLIGHT = 700
+_EMPTY = 100
+
 
 class IdempotencyKey(Struct, frozen=True):
     """Identifies a command, so that a repetition is answered and not executed again.
@@ -56,7 +69,7 @@ class IdempotencyKey(Struct, frozen=True):
     content: bytes = b""
 
 
-def _nothing(outcome: Outcome) -> None:
+def answered_before(outcome: Outcome) -> None:
     """For an outcome that was given already."""
 
 
@@ -69,21 +82,22 @@ class StoredCommand(Struct):
 
     @classmethod
     def read(cls, version: int, stored: bytes) -> StoredCommand:
-        """The record from the bytes next to the command's id, see `CommandExecution.stamp`."""
-        digest, count = stored[:-_COUNT_BYTES], stored[-_COUNT_BYTES:]
+        """The record from the bytes next to the command's id: its digest, and be32 of the count."""
+        digest, count = stored[:-COUNT_BYTES], stored[-COUNT_BYTES:]
         return cls(digest, version, int.from_bytes(count, "big"))
 
 
-_COUNT_BYTES = 4
+COUNT_BYTES = 4
+"""Bytes of the number of events, which follow the digest of a stored command."""
 
 
 class CommandExecution(Append, eq=False, kw_only=True):
     """A command from its request to its answer, and its append to the log.
 
-    `done` is called once, with the outcome. `name` is the scope and the id of its idempotency key,
-    None without one; `digest` is 16 bytes, an HMAC over the key's content. It is refused if the
-    table is past version `expect`. `then` is executed as soon as the shuffle that the command
-    starts is sealed, and `drawn` gets its outcome.
+    `done` is called once, with the outcome. From its `key` come its `name`, None without one, and
+    its `digest`, 16 bytes of an HMAC over the key's content. It is refused if the table is past
+    version `expect`. `then` is executed as soon as the shuffle that the command starts is sealed,
+    and `drawn` gets its outcome.
 
     While it is decided, `rows`, `checkpoints` and `events` are filled, and `pending_draw` is the
     draw that its append settles, with `draw_result`. `waiters` are repetitions that arrive before
@@ -91,8 +105,9 @@ class CommandExecution(Append, eq=False, kw_only=True):
     """
 
     command: Command
-    done: OnResult = _nothing
+    done: OnResult = answered_before
     origin: object | None = None  # the transport that waits for the answer
+    key: IdempotencyKey | None = None
     name: str | None = None
     digest: bytes = b""
     expect: int | None = None
@@ -102,8 +117,7 @@ class CommandExecution(Append, eq=False, kw_only=True):
     duplicate_of: StoredCommand | None = None  # the stored command of this name
     is_replay: bool = False  # whether an earlier execution answers it
 
-    live_table: Any = None  # the LiveTable, from `begin` on; its module imports this one
-    settler: Settler = None  # type: ignore[assignment]
+    live_table: Any = None  # the LiveTable, once it is decided; its module imports this one
     table: bytes = b""
     expected: int = 0
     rows: list[EventRecord] = field(default_factory=list)
@@ -113,27 +127,12 @@ class CommandExecution(Append, eq=False, kw_only=True):
     draw_result: list[Event] | Refused = field(default_factory=list)
     waiters: list[CommandExecution] = field(default_factory=list)
 
-    def begin(self, live_table: Any, settler: Settler) -> None:
-        """Become an append that follows what was decided at the table, still without events."""
-        self.live_table, self.settler = live_table, settler
-        self.table, self.chain = live_table.id, live_table.chain
-        self.expected = live_table.table.version
-        self.rows, self.checkpoints, self.events, self.waiters = [], [], [], []
-        self.pending_draw = None
-
-    def settle(self, result: Result | DealerError) -> None:
-        """Called by the log's writer, see `Settler`."""
-        if type(result) is Appended:
-            self.settler.committed(self)
-        else:
-            self.settler.lost(self, result)
-
     def answer(self, outcome: Outcome) -> None:
         """Call `done`, unless this has called it before; what it raises is reported.
 
         A caller that answers several commands goes on to the next one.
         """
-        done, self.done = self.done, _nothing
+        done, self.done = self.done, answered_before
         try:
             done(outcome)
         except Exception as error:
@@ -144,33 +143,83 @@ class CommandExecution(Append, eq=False, kw_only=True):
         result = self.draw_result
         return result if isinstance(result, Refused) else CommandResult(self.end, result)
 
-    def identify(self, key: IdempotencyKey, keys: HouseKeys) -> None:
-        """Set name and digest; `keys` are the house's keys of the table."""
-        cmd = key.cmd
-        if key.scope == ANONYMOUS_SCOPE:
-            # A repetition is answered with a token, so the database must not reveal the id.
-            cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
-        self.name = f"{key.scope}/{cmd}"
-        self.digest = keys.command_digest(key.content)[:DIGEST]
 
-    def stamp(self) -> None:
-        """Store the id with the first event: the name, and the digest with the count as be32."""
-        first, count = self.rows[0], len(self.rows)
-        first.command, first.digest = self.name, self.digest + count.to_bytes(_COUNT_BYTES, "big")
+class RecentCommands:
+    """About the newest 144 commands of one table by name, packed; the log has the others.
 
+    `evicted` says whether there are others. A command in flight is an object in `pending`. After
+    its commit it takes 36 bytes in one of 16 buckets, chosen by the hash of its name:
 
-class Settler(Protocol):
-    """Continues a command when its append is durable, or was not written.
+        hash(name) as a signed 64-bit number ‖ its digest of 16 bytes ‖ version of its first
+        event (64 bits) ‖ number of events (32 bits)
 
-    It is the `CommandProcessor`, whose module imports this one. The log's writer calls
-    `CommandExecution.settle` on the loop, once for each append, in the order of commits.
+    The hash is Python's, with a different key in each process. If two names of one table have the
+    same hash, the digest still shows whether the command is the same: it is an HMAC, of which 128
+    bits suffice for that.
     """
 
-    def committed(self, execution: CommandExecution) -> None:
-        """Publish its events and answer: they are durable."""
+    __slots__ = ("_buckets", "evicted", "pending")
 
-    def lost(self, execution: CommandExecution, result: Result | DealerError) -> None:
-        """Reload the table, and decide again or answer: nothing was written, as `result` says."""
+    def __init__(self) -> None:
+        self.pending: dict[str, CommandExecution] = {}
+        self._buckets: dict[int, bytes] = {}
+        self.evicted = False
+
+    @property
+    def size(self) -> int:
+        """Estimated bytes of memory."""
+        size = _IN_FLIGHT * len(self.pending)
+        for bucket in self._buckets.values():
+            size += _EMPTY + len(bucket)
+        return size
+
+    def get(self, name: str) -> CommandExecution | StoredCommand | None:
+        """The command of this name: as it is in flight, or the record of a committed one."""
+        found = self.pending.get(name)
+        if found is not None or not self._buckets:
+            return found
+        number = hash(name)
+        bucket = self._buckets.get(number % BUCKETS, b"")
+        packed = _NAME.pack(number)
+        if packed not in bucket or (place := _find(bucket, packed)) < 0:
+            return None
+        _, digest, version, count = _RECORD.unpack_from(bucket, place)
+        return StoredCommand(digest, version, count)
+
+    def settle(self, name: str, digest: bytes, version: int, count: int) -> None:
+        """Add a committed command, in the place of an older one where there is no other."""
+        if self.pending:
+            self.pending.pop(name, None)
+        if len(digest) < DIGEST:
+            self.evicted = True
+            return
+        number = hash(name)
+        bucket = self._buckets.get(number % BUCKETS, b"")
+        record = _RECORD.pack(number, digest, version, count)
+        if record[: _NAME.size] in bucket and _find(bucket, record[: _NAME.size]) >= 0:
+            return
+        if len(bucket) >= BUCKET * _RECORD.size:
+            bucket, self.evicted = bucket[_RECORD.size :], True
+        self._buckets[number % BUCKETS] = bucket + record
+
+    def clear(self) -> None:
+        """Drop all commands."""
+        self.pending.clear()
+        self._buckets.clear()
+
+    def committed(self) -> RecentCommands:
+        """A copy without the commands in flight."""
+        copy = RecentCommands()
+        copy._buckets, copy.evicted = dict(self._buckets), self.evicted
+        return copy
+
+
+def _find(bucket: bytes, name: bytes) -> int:
+    """Offset of the record of a name; -1 if there is none."""
+    place = bucket.find(name)
+    while place >= 0 and place % _RECORD.size:
+        place = bucket.find(name, place + 1)
+    return place
 
 
 @dataclass(slots=True, eq=False)

@@ -7,23 +7,36 @@ tables' clock, the random bytes of rounds, the origins of new tables, and the si
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from dealer.errors import Refused, VersionConflict
+from dealer.eventlog import EventRecord
 from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
 from dealer.game.commands import FinishShuffle, OpenRound
 from dealer.game.decide import NoRoundSecrets, decide
-from dealer.game.events import EntropyClosed, Event, RoundClosed, ShuffleStarted, TableClosed
+from dealer.game.events import (
+    CardDrawn,
+    CardPeeked,
+    CardsSwapped,
+    EntropyClosed,
+    Event,
+    RoundClosed,
+    RoundOpened,
+    ShuffleStarted,
+    TableClosed,
+)
 from dealer.game.state import evolve
+from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
+from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.clock import Clock, utc_ms
-from dealer.service.encoding import encode
-from dealer.service.execution import CommandExecution, PendingDraw, Settler
+from dealer.service.execution import COUNT_BYTES, CommandExecution, PendingDraw
 from dealer.service.insecure_decks import InsecureDecks
 from dealer.service.live_table import LiveTable
 from dealer.service.maintenance import MaintenanceMode
-from dealer.service.round_secret import RoundSecret
+from dealer.service.round_secret import RoundSecret, private_part
 from dealer.service.table_cache import TableCache
 
 NONCES = 256
@@ -34,7 +47,7 @@ class CommandExecutor:
     """Executes the commands of all tables; `house` is the name in origins.
 
     `maintenance` refuses what may not begin now, `cache` what may not grow. `insecure_decks` says
-    which tables have a test deck. `clock` is the wall clock, in milliseconds.
+    which tables have a test deck. `now` is the wall clock: milliseconds since 1970, UTC.
     """
 
     def __init__(
@@ -47,7 +60,7 @@ class CommandExecutor:
         insecure_decks: InsecureDecks,
         clock: Clock = utc_ms,
     ) -> None:
-        self._clock = clock
+        self.now = clock
         self._maintenance = maintenance
         self._cache = cache
         self._insecure_decks = insecure_decks
@@ -57,20 +70,16 @@ class CommandExecutor:
         self._random = b""  # for nonces
         self._random_used = 0
 
-    def now(self) -> int:
-        """Milliseconds since 1970, UTC."""
-        return self._clock()
-
     def origin(self, table: bytes) -> str:
         """The origin of a new table in its checkpoints."""
         return f"{self._house}/t/{table.hex()}"
 
-    def apply(self, live_table: LiveTable, execution: CommandExecution, settler: Settler) -> bool:
+    def apply(self, live_table: LiveTable, execution: CommandExecution) -> bool:
         """Decide a command, encode its events into `execution`, and evolve the table by them.
 
         The table in memory is then ahead of the log by these events, and `execution` is the append
-        to be submitted; `settler` continues it when it is written or lost. False if the command has
-        no events. Raises Refused, and then nothing has changed.
+        to be submitted. False if the command has no events. Raises Refused, and then nothing has
+        changed.
         """
         table, command = live_table.table, execution.command
         if execution.expect is not None and table.version > execution.expect:
@@ -86,7 +95,12 @@ class CommandExecutor:
         if not events:
             return False
         live_table.secret = secret
-        execution.begin(live_table, settler)
+        # From here on it is an append that follows what was decided at the table. It may be decided
+        # for the second time, after the first append was lost.
+        execution.live_table, execution.table = live_table, live_table.id
+        execution.chain, execution.expected = live_table.chain, table.version
+        execution.rows, execution.checkpoints, execution.events = [], [], []
+        execution.waiters, execution.pending_draw = [], None
         self._record(execution, events)
         round_ = table.round
         shuffle = None if round_ is None else round_.shuffle
@@ -98,7 +112,10 @@ class CommandExecutor:
             if shuffle.ready():
                 self._finish(execution)
         if execution.name is not None:
-            execution.stamp()
+            # Its id is stored with the first event, see `StoredCommand.read`.
+            first, count = execution.rows[0], len(execution.rows)
+            first.command = execution.name
+            first.digest = execution.digest + count.to_bytes(COUNT_BYTES, "big")
             live_table.stored_commands.pending[execution.name] = execution
         return True
 
@@ -174,3 +191,130 @@ class CommandExecutor:
             key = under.public_key  # of a new table, whose key is the newest at this time
             self._signers.setdefault(key, Signer(under.signing_seed))
         return self._signers[key]
+
+
+# Records
+
+
+def encode(
+    events: Sequence[Event],
+    *,
+    table: str,
+    version: int,
+    at: int,
+    tree: Tree,
+    secret: RoundSecret | NoRoundSecrets,
+    nonces: bytes,
+    sign: Callable[[int, bytes], str],
+    checkpoints: list[tuple[int, str]],
+) -> list[EventRecord]:
+    """The records of events that follow `version` of the table with this id, at millisecond `at`.
+
+    Canonical public part → salted commitment to the hidden part → leaf → tree; then the record,
+    with the hidden part encrypted, and the face that it shows to one seat.
+
+    `tree` gets the leaves; `nonces` has 12 random bytes for each event; `sign(size, root)` returns
+    the note of a checkpoint, which is added to `checkpoints`.
+    """
+    records: list[EventRecord] = []
+    swaps = 0
+    if events and isinstance(events[0], CardsSwapped) and isinstance(secret, RoundSecret):
+        records = _encode_swaps(events, table, version, at, tree, secret, nonces)
+        swaps = len(records)
+    for offset, event in enumerate(events[swaps:], swaps):
+        number = version + offset + 1
+        kind = type(event).__name__
+        commitment: bytes | None = None
+        hidden: bytes | None = None
+        seat: int | None = None
+        private = ""
+        nonce = nonces[NONCE_BYTES * offset : NONCE_BYTES * (offset + 1)]
+        if isinstance(event, CardDrawn) and event.card and isinstance(secret, RoundSecret):
+            # The same as below, without calls: every draw and every card of a deal.
+            card, seat, slot = codec.quote(event.card), event.seat, event.slot
+            public = (
+                f'{{"from":{codec.quote(event.source)},"round":{event.round},"seat":{seat},'
+                f'"slot":{slot}}}'
+            )
+            part = f'{{"card":{card}}}'
+            commitment = secret.event_commitment(number, part)
+            hidden = secret.encrypt(number, part.encode(), nonce=nonce)
+            private = f'{{"card":{card},"salt":"{secret.slot_salt(slot).hex()}","slot":{slot}}}'
+            leaf = (
+                f'{{"at":{at},"commit":"{commitment.hex()}","public":{public},"table":"{table}",'
+                f'"type":"{kind}","v":{codec.SCHEMAS[kind]},"version":{number}}}'
+            )
+        else:
+            public = codec.encode_public(event)
+            if isinstance(secret, RoundSecret):
+                commitment, hidden = _hidden(event, number, secret, nonce)
+            seat, private = private_part(event, secret)
+            leaf = codec.leaf(
+                at=at,
+                commit=None if commitment is None else commitment.hex(),
+                public=public,
+                table=table,
+                type=kind,
+                v=codec.SCHEMAS[kind],
+                version=number,
+            )
+        tree.add(leaf.encode())
+        records.append(
+            EventRecord(
+                number, kind, codec.SCHEMAS[kind], at, public, commitment, hidden, None, None,
+                leaf, seat, private, event,
+            )
+        )  # fmt: skip
+        if event.CHECKPOINT:
+            checkpoints.append((number, sign(number, tree.root())))
+    return records
+
+
+def _hidden(
+    event: Event, version: int, secret: RoundSecret, nonce: bytes
+) -> tuple[bytes | None, bytes | None]:
+    """The commitment to the hidden part, and that part encrypted."""
+    part = codec.encode_hidden(event)
+    if part is not None:
+        commitment = secret.event_commitment(version, part)
+        return commitment, secret.encrypt(version, part.encode(), nonce=nonce)
+    if isinstance(event, CardPeeked):
+        return None, secret.encrypt(version, codec.encode_face(event).encode(), nonce=nonce)
+    return None, secret.wrapped if isinstance(event, RoundOpened) else None
+
+
+def _encode_swaps(
+    events: Sequence[Event],
+    table: str,
+    version: int,
+    at: int,
+    tree: Tree,
+    secret: RoundSecret,
+    nonces: bytes,
+) -> list[EventRecord]:
+    """The records of the swaps that `events` begins with, by columns: half the time of `encode`."""
+    swaps: list[CardsSwapped] = []
+    for event in events:
+        if not isinstance(event, CardsSwapped):
+            break
+        swaps.append(event)
+    versions = range(version + 1, version + 1 + len(swaps))
+    publics, parts = codec.encode_swaps(swaps)
+    commitments = secret.event_commitments(version + 1, parts)
+    texts = [part.encode() for part in parts]
+    hidden = secret.encrypt_many(versions, texts, nonces=nonces[: NONCE_BYTES * len(swaps)])
+    kind = CardsSwapped.__name__
+    v = codec.SCHEMAS[kind]
+    # The text of `codec.leaf`, of which here only the parts between the braces differ.
+    start, end = f'{{"at":{at},"commit":"', f',"table":"{table}","type":"{kind}","v":{v},"version":'
+    leaves = [
+        f'{start}{commitment.hex()}","public":{public}{end}{number}}}'
+        for number, public, commitment in zip(versions, publics, commitments, strict=True)
+    ]
+    tree.extend([leaf_hash(leaf.encode()) for leaf in leaves])
+    return [
+        EventRecord(number, kind, v, at, public, commitment, part, None, None, leaf, None, "", swap)
+        for number, public, commitment, part, leaf, swap in zip(
+            versions, publics, commitments, hidden, leaves, swaps, strict=True
+        )
+    ]

@@ -59,8 +59,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from dealer.errors import Unavailable
-from dealer.eventlog import Chain
+from dealer.eventlog import Chain, EventRecord
 from dealer.eventlog.table_codec import encode_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
@@ -71,11 +73,11 @@ from dealer.service.execution import (
     CommandExecution,
     Outcome,
     PendingDraw,
+    RecentCommands,
     report,
     resolve_bool,
     unavailable,
 )
-from dealer.service.recent_commands import RecentCommands
 from dealer.service.round_secret import RoundSecret
 from dealer.service.savepoint import SAVEPOINT_EVERY, Savepoint, SavepointStoring
 
@@ -394,6 +396,39 @@ class LiveTable:
             + self.in_flight
         )
         return size + REQUEST_BYTES * requests + SUBSCRIBER_BYTES * len(self.subscribers)
+
+
+class CommitNotice(Struct):
+    """What one append made public: its events in order, and its checkpoints (size, note).
+
+    `reset`, with neither, says that published events may no longer be in the log: the log was
+    rewound to an older state, or the table was archived.
+
+    The broadcaster does not write to the transport `origin`, whose command this is: it leaves the
+    frames in `held`, to be written with the answer.
+    """
+
+    entries: list[EventRecord]
+    notes: list[tuple[int, str]]
+    reset: bool = False
+    origin: object | None = None
+    held: bytes = b""
+
+
+NoticeListener = Callable[[LiveTable, CommitNotice], None]
+
+
+class Snapshot(NamedTuple):
+    """A table at `version`, which is on disk, for one viewer.
+
+    `edge` has the roots of the full subtrees in hex, largest first; `checkpoint` is the note over
+    exactly this version.
+    """
+
+    version: int
+    state: dict[str, Any]
+    edge: list[str]
+    checkpoint: str
 
 
 def _call(call: Callable[[bool], None], there: bool) -> None:

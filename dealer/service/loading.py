@@ -13,14 +13,13 @@ from dealer.game.events import CHECKPOINT_TYPES
 from dealer.game.state import evolve
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered, unsigned
-from dealer.service.encoding import private_part
 from dealer.service.event_reader import EventReader
 from dealer.service.execution import StoredCommand
 from dealer.service.insecure_decks import InsecureDecks
-from dealer.service.live_table import LiveTable
+from dealer.service.live_table import CommitNotice, LiveTable
+from dealer.service.round_secret import private_part
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.savepoint import STORE_EVERY, LogTail, Savepoint
-from dealer.service.snapshots import CommitNotice
 from dealer.service.stored_savepoints import StoredSavepoints
 
 SLICE = 256

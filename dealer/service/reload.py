@@ -13,9 +13,8 @@ from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
 from dealer.service.execution import CommandExecution, may_pass, report, unavailable
-from dealer.service.live_table import LiveTable
+from dealer.service.live_table import CommitNotice, LiveTable, NoticeListener
 from dealer.service.loading import Loader
-from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.table_cache import TableCache
 
 NEVER = 2**63

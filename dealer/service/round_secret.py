@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dealer.eventlog.encryption import RoundCipher
+from dealer.game.decide import NoRoundSecrets
+from dealer.game.events import Event
+from dealer.proof.codec import quote
 from dealer.proof.keys import RoundKeys
 
 
@@ -28,3 +31,13 @@ class RoundSecret:
         self.encrypt = seal.encrypt
         self.encrypt_many = seal.encrypt_many
         self.decrypt = seal.decrypt
+
+
+def private_part(event: Event, secret: RoundSecret | NoRoundSecrets) -> tuple[int | None, str]:
+    """The seat that an event shows a face to, and the JSON of its opening; (None, "") if none."""
+    glimpse = event.private_face()
+    if glimpse is None:
+        return None, ""
+    seat, slot, card = glimpse
+    salt = secret.slot_salt(slot).hex()
+    return seat, f'{{"card":{quote(card)},"salt":"{salt}","slot":{slot}}}'

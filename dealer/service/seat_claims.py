@@ -32,12 +32,12 @@ from dealer.game.state import SeatHolder
 from dealer.proof.pack import be64, lp
 from dealer.service.execution import CommandResult, IdempotencyKey
 from dealer.service.live_table import LiveTable
-from dealer.service.tickets import Ticket, ticket_digest, user_digest
+from dealer.service.tokens import Ticket, ticket_digest, user_digest
 
 ATTEMPTS = 8
 """Seats of a user without a row that one request follows: each crash leaves one."""
 
-Execute = Callable[[LiveTable, TakeSeat, IdempotencyKey], Coroutine[Any, Any, CommandResult]]
+Execute = Callable[..., Coroutine[Any, Any, CommandResult]]
 CatchUp = Callable[[LiveTable], Coroutine[Any, Any, None]]
 
 
@@ -56,7 +56,7 @@ class SeatClaim(NamedTuple):
 
 
 class SeatClaims:
-    """Finds and takes seats of users; `execute` carries out a command, `catch_up` reads the log."""
+    """Finds and takes seats of users; `execute` and `catch_up` are the service's."""
 
     def __init__(self, log: Log, keys: HouseKeys, execute: Execute, catch_up: CatchUp) -> None:
         self._log = log
@@ -146,7 +146,7 @@ class SeatClaims:
                     connection, live_table.id, cmd, subject
                 )
             )
-        done = await self._execute(live_table, command, IdempotencyKey(CLAIM, cmd.hex()))
+        done = await self._execute(live_table, command, key=IdempotencyKey(CLAIM, cmd.hex()))
         (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
         return SeatHolder(taken.seat, done.version)
 

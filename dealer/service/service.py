@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dealer.errors import DealerError
-from dealer.eventlog import EventRecord, Log
+from dealer.eventlog import Log
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
@@ -20,7 +20,6 @@ from dealer.eventlog.store import Notifier
 from dealer.feed.feed import Feed
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
-from dealer.game.view import Viewer
 from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.archive import ArchiveFolder, require_here
 from dealer.service.background_tasks import BackgroundTasks
@@ -41,26 +40,22 @@ from dealer.service.execution import (
 from dealer.service.executor import CommandExecutor
 from dealer.service.head_poller import HeadPoller
 from dealer.service.insecure_decks import InsecureDecks
-from dealer.service.live_table import LiveTable
+from dealer.service.live_table import CommitNotice, LiveTable, NoticeListener
 from dealer.service.loading import Loader
-from dealer.service.lobby import PER_NETWORK, Lobby
+from dealer.service.lobby import PER_NETWORK, Lobby, Openers
 from dealer.service.maintenance import MaintenanceMode
-from dealer.service.opener import Openers
 from dealer.service.past_states import PastStates
 from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.seat_claims import SeatClaims
-from dealer.service.service_journal import ServiceJournal
 from dealer.service.service_keys import ServiceKeys
-from dealer.service.service_tables import Owner, ServiceTables
-from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
+from dealer.service.service_tables import Owner, ServiceJournal, ServiceTables
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import BYTES, TABLES, TableCache
 from dealer.service.table_ids import check_rules, id_and_key
 from dealer.service.table_lifecycle import TableLifecycle
-from dealer.service.tickets import Tickets
-from dealer.service.tokens import TokenKeys, Tokens
+from dealer.service.tokens import Tickets, TokenKeys
 from dealer.webhooks.runner import WebhookRunner
 
 
@@ -73,6 +68,10 @@ class Service:
     folder `archive`. With `insecure_test_decks` a test may choose what shuffles give. `clock` is
     the wall clock, milliseconds since 1970. `open_service` sets `projection`, `hints` and
     `webhooks`, for the metrics.
+
+    What one part does alone is called as an attribute: `now` (the clock), `live_table` (if it is in
+    memory), `tokens_of` (of the tables that are signed under a key), `catch_up` (with what other
+    processes have written), `entries`, `snapshot` and `checkpoint`.
     """
 
     def __init__(
@@ -103,12 +102,14 @@ class Service:
         self.service_journal = ServiceJournal(log)
         self._mark: HighWaterMark | None = None
         self.log = log
+        self.now = clock
         self._key = key
-        self._tokens = TokenKeys(key)
+        self.tokens_of = TokenKeys(key).of
         self.openers = Openers(log, key)
         self.lobby = Lobby(log, self.openers, per_network=per_network)
         secrets = RoundSecretCache(log, key)
         self.reader = EventReader(log, secrets, self.damaged)
+        self.entries = self.reader.entries
         self.consistency = ConsistencyProofs(log, self.damaged)
         self.past_states = PastStates(log, secrets, self.damaged)
         self.savepoints = StoredSavepoints(log, key, secrets)
@@ -121,6 +122,7 @@ class Service:
             bytes_bound=memory,
             leave=lambda live_table: self.lifecycle.leave(live_table),
         )
+        self.live_table = self.tables.get
         self._executor = CommandExecutor(
             key,
             house=house,
@@ -130,8 +132,9 @@ class Service:
             clock=clock,
         )
         self._tasks = BackgroundTasks()
-        self._processor = CommandProcessor(
+        self.processor = CommandProcessor(
             log,
+            key,
             self.loader,
             self.reader,
             self._executor,
@@ -141,12 +144,13 @@ class Service:
             notify=self._notify,
             on_foreign_events=self._record_mark,
         )
-        self._reloader = self._processor.reloader
+        self._reloader = self.processor.reloader
+        self.catch_up = self._reloader.catch_up
         self.lifecycle = TableLifecycle(
             log,
             self.tables,
             self._reloader,
-            self._processor.deadlines,
+            self.processor.deadlines,
             self.savepoints,
             on_load=lambda live_table: self._record_mark(live_table, old=True),
         )
@@ -154,39 +158,27 @@ class Service:
         self.checkpoints = Checkpoints(
             log, self._reloader, self._executor, self._tasks, self._notify
         )
+        self.snapshot, self.checkpoint = self.checkpoints.snapshot, self.checkpoints.checkpoint
         self.presence = SharedPresence(log)
         self.head_poller = HeadPoller(
             log, self.tables, self._reloader, self.checkpoints, self.presence
         )
         self.tickets = Tickets(key, self.service_keys, clock)
-        self.seat_claims = SeatClaims(
-            log,
-            key,
-            execute=lambda live_table, command, key: self.execute(live_table, command, key=key),
-            catch_up=self.catch_up,
-        )
-        self._draws = RandomDraws(self._processor, self.reader, self._tasks)
+        self.seat_claims = SeatClaims(log, key, self.execute, self.catch_up)
+        self._draws = RandomDraws(self.processor, self.reader, self._tasks)
 
     @property
     def public_key(self) -> bytes:
         """The Ed25519 key, 32 bytes, that new tables are signed under."""
         return self._key.public_key
 
-    def tokens_of(self, key: bytes) -> Tokens:
-        """The tokens of tables that are signed under this key; raises HouseKeyError."""
-        return self._tokens.of(key)
-
     async def close(self) -> None:
         """Stop all work on tables; the log is the caller's to close."""
         await self.service_journal.close()
         await self.lifecycle.close()
-        self._processor.close()
+        self.processor.close()
         await self._tasks.close()
         await self.presence.close()
-
-    def now(self) -> int:
-        """The wall clock: milliseconds since 1970, UTC."""
-        return self._executor.now()
 
     def use_mark(self, mark: HighWaterMark) -> None:
         """Record in `mark` from now on what is committed here, and what other processes wrote."""
@@ -223,10 +215,6 @@ class Service:
 
     # Tables
 
-    def live_table(self, table: str) -> LiveTable | None:
-        """The table, if it is in memory."""
-        return self.tables.get(table)
-
     async def load(self, table: str) -> LiveTable:
         """The table, from memory or from the log; UnknownTable if there is none.
 
@@ -254,10 +242,6 @@ class Service:
         if not live_table.subscribers:
             live_table.ring.clear()
         self.tables.weigh(live_table)
-
-    async def catch_up(self, live_table: LiveTable) -> None:
-        """Read and publish what other processes have written to this table."""
-        await self._reloader.catch_up(live_table)
 
     async def open_table(
         self,
@@ -306,22 +290,15 @@ class Service:
         *,
         key: IdempotencyKey | None = None,
         expect: int | None = None,
-        origin: object | None = None,
     ) -> None:
         """Decide a command now; `done` is called once its events are on disk, or with the error.
 
         It is called exactly once, also with what goes wrong here: nothing is raised. A command
         whose table is past version `expect` is refused. So is one whose `key` was used with other
-        content. `origin` is the transport of its answer, see `CommitNotice`.
+        content.
         """
-        execution = CommandExecution(command=command, done=done, expect=expect, origin=origin)
-        try:
-            if key is not None:
-                public, keys = live_table.table.key, self._key  # mostly: older tables' are older
-                execution.identify(key, keys if keys.public_key == public else keys.of(public))
-            self._processor.submit(live_table, execution)
-        except Exception as error:
-            self._processor.answer_failed(execution, error)
+        execution = CommandExecution(command=command, done=done, key=key, expect=expect)
+        self.processor.submit(live_table, execution)
 
     async def execute(
         self,
@@ -346,28 +323,10 @@ class Service:
     ) -> CommandResult:
         """Shuffle `command.count` cards to the top of `command.source`, then draw them."""
         draw = Draw(command.actor, command.count, command.source)
-        execution = CommandExecution(command=command, expect=expect)
-        if key is not None:
-            execution.identify(key, self._key.of(live_table.table.key))
+        execution = CommandExecution(command=command, key=key, expect=expect)
         return await self._draws.draw(live_table, execution, draw)
 
     # Reading
-
-    async def entries(
-        self, live_table: LiveTable, after: int, limit: int | None = None
-    ) -> list[EventRecord]:
-        """At most `limit` committed events after version `after`."""
-        return await self.reader.entries(live_table, after=after, limit=limit)
-
-    async def snapshot(self, live_table: LiveTable, viewer: Viewer) -> Snapshot:
-        """The table as `viewer` may know it, at a version that is on disk."""
-        return await self.checkpoints.snapshot(live_table, viewer)
-
-    async def checkpoint(
-        self, live_table: LiveTable, *, writing: Callable[[], None] | None = None
-    ) -> tuple[int, str]:
-        """See `Checkpoints.checkpoint`."""
-        return await self.checkpoints.checkpoint(live_table, writing=writing)
 
     async def bundle(
         self,

@@ -1,13 +1,25 @@
-"""Tables of services: which service key opened a table, and the table of a service's own id."""
+"""Tables of services: which key opened a table, the table of a service's own id, lists of them; and
+the operators' journal of what services do to others.
+
+An entry of the journal is written right after its command was committed, in a transaction of its
+own, so that no command waits for it. The event itself is in the log in any case; a crash in between
+loses the entry.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections import OrderedDict
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dealer.eventlog import Log
+from dealer.errors import DealerError
+from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.service_tables import claim, owner_of, table_of_ref
+from dealer.projector.queries import every_table, tables_of_key
+from dealer.service.admin import AdminService
 from dealer.service.execution import IdempotencyKey
 from dealer.service.service_keys import ServiceKey
 
@@ -81,3 +93,88 @@ class ServiceTables:
         self._owners[table] = key
         if len(self._owners) > CACHED:
             self._owners.popitem(last=False)
+
+
+log_ = logging.getLogger(__name__)
+
+
+class ServiceJournal:
+    """Adds entries to the journal of `log`, each in a task of its own; `close` waits for them."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait until the entries so far are written."""
+        await asyncio.gather(*self._tasks)
+
+    def note(
+        self, key: ServiceKey, what: str, table: str, *, why: str, details: Mapping[str, Any]
+    ) -> None:
+        """Add an entry: the service of `key` did `what` (a method) at the table, for a reason."""
+        work = self._write(key, what, table, why, details)
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _write(
+        self, key: ServiceKey, what: str, table: str, why: str, details: Mapping[str, Any]
+    ) -> None:
+        admin = AdminService(self._log, who=f"key:{key.name}")
+        try:
+            await admin.note(what, table, why=why, details=details)
+        except DealerError as error:
+            fields = {"key": key.name, "what": what, "table": table, "says": str(error)}
+            log_.error("journal not written", extra={"fields": fields})
+
+
+SCANNED = 1000
+"""Tables that one page reads at most to find those of a state."""
+
+
+class Page(NamedTuple):
+    """Tables as JSON values, and the id after which the next page begins; None for the last."""
+
+    tables: list[dict[str, Any]]
+    next: str | None
+
+
+async def list_tables(
+    log: ReadOnlyLog,
+    key: ServiceKey,
+    *,
+    ref: str | None,
+    state: str | None,
+    after: str | None,
+    limit: int,
+) -> Page:
+    """At most `limit` tables in the order of their ids; a `ref` is one of the key itself.
+
+    With a `state` a page may have fewer although another follows. Raises DatabaseError.
+    """
+    start = bytes.fromhex(after or "")
+    read = limit if state is None else SCANNED
+    if ref is None and "admin" in key.rights:
+        query = every_table(log.dialect, after=start, limit=read)
+    else:
+        query = tables_of_key(log.dialect, key.id, ref=ref, after=start, limit=read)
+    rows = await log.fetch(*query)
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(rows, start=1):
+        if state is not None and row.state != state:
+            continue
+        found.append(_listed(row))
+        if len(found) == limit:
+            more = number < len(rows) or len(rows) == read
+            return Page(found, row.table_id.hex() if more else None)
+    return Page(found, rows[-1].table_id.hex() if len(rows) == read else None)
+
+
+def _listed(row: Any) -> dict[str, Any]:
+    members = dict(row._mapping)
+    members["table"] = members.pop("table_id").hex()
+    return {name: value for name, value in members.items() if value is not None or name in _ALWAYS}
+
+
+_ALWAYS = frozenset(("name", "opened_at"))

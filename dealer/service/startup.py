@@ -1,5 +1,5 @@
 """Startup: opens the log, the key and the service, starts the background tasks, and closes all of
-it in the opposite order.
+it in the opposite order. Two of the tasks watch the database file and sync the high-water mark.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dealer.errors import ConfigurationError
+from dealer.errors import ConfigurationError, DatabaseReplaced, DealerError
 from dealer.eventlog import Append, Appended, Log, Result, key_file, load_house_keys
 from dealer.eventlog.address import database_file
 from dealer.eventlog.encryption import MASTER_BYTES
@@ -20,11 +20,20 @@ from dealer.eventlog.high_water_mark import HighWaterMark, read_marks
 from dealer.eventlog.key_file import key_checks, require_database
 from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.admin import record_schema
-from dealer.service.auto_close import AutoClose
 from dealer.service.clock import Clock, clock_skew, utc_ms
-from dealer.service.file_watch import keep_mark, watch_file
+from dealer.service.close_tables import AutoClose
+from dealer.service.commit_stats import CommitStats
 from dealer.service.lobby import PER_NETWORK
-from dealer.service.restore_check import close_if_restored, log_id, require_unused
+from dealer.service.restore_check import (
+    Home,
+    close_if_restored,
+    find_lost,
+    generations,
+    log_id,
+    next_generation,
+    require_unused,
+    settle,
+)
 from dealer.service.service import Service
 from dealer.service.table_cache import BYTES, TABLES
 from dealer.service.webhooks import runner_of
@@ -184,3 +193,46 @@ async def _running(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+FILE_SECONDS = 0.5
+"""Seconds between checks that the database file is still the one that was opened."""
+
+MARK_SECONDS = 1.0
+"""Seconds between syncs of the mark, and reads of the log's generation."""
+
+
+async def watch_file(log: Log, stats: CommitStats) -> None:
+    """Return once the file of this log was deleted or replaced; by then every use of it raises."""
+    while True:
+        try:
+            await log.require_file()
+        except DatabaseReplaced as error:
+            stats.failing = True
+            log_.error("database file lost", extra={"fields": {"says": str(error)}})
+            return
+        except DealerError:
+            pass  # other errors reach the callers that use the log
+        await asyncio.sleep(FILE_SECONDS)
+
+
+async def keep_mark(mark: HighWaterMark, log: Log) -> None:
+    """Sync the mark, and restart it when another node has handled a restored log.
+
+    When the log is in another database, as after a failover, and has the newest events of this
+    process, that is recorded, so that the next start does not take it for a copy.
+    """
+    known = await generations(log)
+    database = await log.identity()
+    while True:
+        await asyncio.sleep(MARK_SECONDS)
+        await asyncio.to_thread(mark.sync)
+        with suppress(DealerError):
+            generation = await next_generation(log, len(known))
+            if generation is not None:
+                known.append(generation)
+                mark.begin(mark.log, generation)
+            found = await log.identity()
+            if found != database and await find_lost(log, mark.records()) is None:
+                await settle(log, Home(found, mark.folder))
+                database = found

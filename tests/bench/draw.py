@@ -23,6 +23,7 @@ from server import LIMITS
 
 from dealer.eventlog.writer import Writer
 from dealer.gateway.push.broadcaster import Broadcaster
+from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.server import Gateway
@@ -39,14 +40,14 @@ WHOLE = "draw: all on the loop's thread"
 
 STAGES: list[tuple[str, Any, str]] = [
     ("decode: frame to typed request", Reader, "read"),
-    ("rates of connection and address", Session, "admit"),
+    ("rates of connection and address", ClientBudget, "admit"),
     ("dispatch: membership, command, key", Dispatcher, "receive"),
     ("processor: known command, append", CommandProcessor, "submit"),
     ("executor: encode, proof, row", CommandExecutor, "apply"),
     ("decide: command to event", executor, "decide"),
     ("evolve: event to state", executor, "evolve"),
     ("queue for the writer", Writer, "submit"),
-    ("after the commit", CommandProcessor, "committed"),
+    ("after the commit", CommandProcessor, "settled"),
     ("broadcast: frames, one per view", Broadcaster, "publish"),
     ("answer", Dispatcher, "_on_outcome"),
 ]

@@ -40,7 +40,7 @@ async def _shuffle(service: Service) -> dict[str, Any]:
     for _ in range(60):
         execution = CommandExecution(command=StartShuffle(HOST))
         begun = time.process_time()
-        assert service._executor.decide(live, execution, service._processor)
+        assert service._executor.apply(live, execution)
         costs.append(time.process_time() - begun)
     return _row("shuffle of 52 with all proofs, CPU", statistics.median(costs) * 1000, "ms")
 

@@ -95,10 +95,10 @@ PLAYING = {
         "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "end", 5
     ),
     "after COMMIT, on the loop": Point(
-        "dealer.service.command_processor:CommandProcessor.committed", "begin", 5
+        "dealer.service.command_processor:CommandProcessor.settled", "begin", 5
     ),
     "a command is received again": Point(
-        "dealer.service.duplicates:DuplicateCommands.answer",
+        "dealer.service.command_processor:CommandProcessor.answer_repeated",
         "begin",
         after="after COMMIT, on the loop",
     ),
@@ -108,10 +108,10 @@ PLAYING = {
     ),
     "after reply": Point("dealer.gateway.rpc.dispatcher:Dispatcher._on_outcome", "end", 5),
     "after reply, before the next one's push": Point(
-        "dealer.service.command_processor:CommandProcessor.committed", "end", 5
+        "dealer.service.command_processor:CommandProcessor.settled", "end", 5
     ),
     "the events a client missed are read": Point(
-        "dealer.gateway.push.backlog:Backlog._send_next", "begin"
+        "dealer.gateway.push.broadcaster:Broadcaster._send_next", "begin"
     ),
     "a client is up to date": Point(
         "dealer.gateway.push.broadcaster:Broadcaster._catch_up_task", "end", 2

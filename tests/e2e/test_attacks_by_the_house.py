@@ -16,6 +16,7 @@ from dealer.proof.checkpoint import open_note
 from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
 from dealer.service import CommitNotice, LiveTable, executor
+from dealer.service.execution import CommandExecution
 from tests.harness.malicious_server import (
     WAIT,
     MaliciousServer,
@@ -257,13 +258,14 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
             table=bytes.fromhex(clients.id), round=1, k=0, seat=bob.seat, nonce=bytes(32)
         )
         digests: list[str] = []
-        submit = malicious.service.submit
+        submit = malicious.service.processor.submit
 
-        def replace_digest(live_table: LiveTable, command: Any, *done: Any, **options: Any) -> None:
+        def replace_digest(live_table: LiveTable, execution: CommandExecution) -> None:
+            command = execution.command
             if isinstance(command, CommitEntropy) and command.actor.seat == bob.seat:
                 digests.append(command.digest.hex())
-                command = CommitEntropy(command.actor, command.round, command.k, forged)
-            submit(live_table, command, *done, **options)
+                execution.command = CommitEntropy(command.actor, command.round, command.k, forged)
+            submit(live_table, execution)
 
         def show_his_digest(_: LiveTable, notice: CommitNotice) -> CommitNotice:
             return replace(
@@ -276,7 +278,7 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
                 ],
             )
 
-        malicious.service.submit = replace_digest  # type: ignore[method-assign]
+        malicious.service.processor.submit = replace_digest  # type: ignore[method-assign]
         malicious.change_notices_of_seat(bob.seat, show_his_digest)
         await open_round(clients)
         await ada.table.shuffle(wait=False)

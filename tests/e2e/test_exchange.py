@@ -29,7 +29,7 @@ from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve
 from dealer.gateway.push.presence import Presence
 from dealer.proof.keys import player_digest
-from dealer.service import Service, executor
+from dealer.service import Service, clock, executor
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.limits import NO_RATES
 
@@ -115,13 +115,13 @@ def make_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
         block = sha256(drawn.to_bytes(8, "big")).digest()
         return (block * (count // 32 + 1))[:count]
 
-    def now(_: object) -> int:
+    def time_ns() -> int:
         nonlocal ticks
         ticks += 1
-        return 1_790_000_000_000 + ticks
+        return (1_790_000_000_000 + ticks) * 1_000_000
 
     monkeypatch.setattr(executor, "secrets", SimpleNamespace(token_bytes=token_bytes))
-    monkeypatch.setattr(executor.CommandExecutor, "now", now)
+    monkeypatch.setattr(clock, "time", SimpleNamespace(time_ns=time_ns))
     monkeypatch.setattr(Presence, "changed", lambda *_: None)  # reads the clock
     # C1's root covers the deck's list, so it would shuffle each of the decks differently.
     monkeypatch.setattr(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dealer.game.absence import HOST_TOKEN
-from dealer.gateway.push.host_absence import HostAbsence
+from dealer.gateway.push.absence import HostAbsence
 from tests.gateway.conftest import Connect, ManualClock, OpenGateway
 from tests.gateway.rpc_client import eventually
 from tests.gateway.tables import SeatedTable, seat_players

@@ -10,8 +10,7 @@ import pytest
 from dealer.errors import DatabaseFull, Unavailable
 from dealer.gateway import Limits
 from dealer.gateway.rate_limit import cpu_time
-from dealer.gateway.rate_limit.bucket import LONG_STEP
-from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.rate_limit.budgets import LONG_STEP, ClientBudget
 from dealer.gateway.rate_limit.costs import BYTE_SECONDS, EVENT_SECONDS, MESSAGE_SECONDS
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.gateway.rpc import dispatcher

@@ -40,12 +40,12 @@ async def test_every_client_is_notified_when_to_reconnect(gateway, connect) -> N
 async def test_commands_in_flight_are_finished(gateway, connect, monkeypatch) -> None:
     table = await seat_and_shuffle(connect, gateway, players=2)
     service = gateway.context.service
-    submit, waiting = service.submit, []
+    submit, waiting = service.processor.submit, []
 
-    def submit_later(*arguments, **options) -> None:
-        waiting.append(lambda: submit(*arguments, **options))
+    def submit_later(*arguments) -> None:
+        waiting.append(lambda: submit(*arguments))
 
-    monkeypatch.setattr(service, "submit", submit_later)
+    monkeypatch.setattr(service.processor, "submit", submit_later)
     drawing = [client.send("deck.draw", cmd="last") for client in table.players]
     await eventually(lambda: len(waiting) == 2)
     draining = asyncio.create_task(gateway.drain())

@@ -36,7 +36,7 @@ def lost_appends(service, monkeypatch) -> Iterator[list[Any]]:
     with held_appends(service, monkeypatch) as queued:
         yield queued
     for append in queued:
-        append.settle(DatabaseError("the disk failed"))
+        append.settled(append, DatabaseError("the disk failed"))
 
 
 async def up_to_date(live_table: Any) -> None:
@@ -67,7 +67,7 @@ async def test_a_connection_keeps_its_seat_if_its_own_leave_is_lost(
         leaving = player.send("table.leave")
         await eventually(lambda: queued)
         (subscription,) = (one for one in live_table.subscribers if one.viewer is not None)
-        assert subscription.membership.holder is None  # as who is present is computed meanwhile
+        assert subscription.membership.refresh() is None  # as who is present is computed meanwhile
     with pytest.raises(Refusal, match="again"):
         await leaving
     await up_to_date(live_table)
@@ -82,7 +82,7 @@ async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
     table = await seat_and_shuffle(connect, gateway, players=1)
     (player,), live_table = table.players, service.live_table(table.id)
     asked, go_on = asyncio.Event(), asyncio.Event()
-    checkpoint = service.checkpoints.checkpoint
+    checkpoint = service.checkpoint
 
     async def slow_checkpoint(of: Any, **options: Any) -> Any:
         if of is not live_table:
@@ -90,7 +90,7 @@ async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
             await go_on.wait()
         return await checkpoint(of, **options)
 
-    monkeypatch.setattr(service.checkpoints, "checkpoint", slow_checkpoint)
+    monkeypatch.setattr(service, "checkpoint", slow_checkpoint)
     tokens = [
         {"table": one.id, "token": one.tokens[0], "after": service.live_table(one.id).committed}
         for one in (table, other)
@@ -276,7 +276,7 @@ async def test_a_command_behind_a_move_is_to_be_sent_again_where_both_waited_for
     moving, drawing = player.send("seat.move", to=2), player.send("deck.draw")
     await eventually(lambda: len(live_table.pending_retries) > 1)
     live_table.in_flight -= 1
-    service._processor.reloader.start_if_due(live_table)
+    service.processor.reloader.start_if_due(live_table)
     await moving
     with pytest.raises(Refusal, match="send this again") as caught:
         await drawing

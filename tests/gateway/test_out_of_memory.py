@@ -17,7 +17,7 @@ from dealer.gateway import Gateway
 from dealer.gateway.decks import endpoint
 from dealer.gateway.http import bundles
 from dealer.gateway.http.exchange import PostExchange
-from dealer.gateway.rate_limit.bucket import ProcessorTime
+from dealer.gateway.rate_limit.budgets import Bucket
 from dealer.gateway.rpc import dispatcher
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
@@ -131,7 +131,7 @@ async def test_a_request_that_reads_fails_outside_of_its_handler(
     client, other = await at_a_table(connect), await connect()
     before = MEMORY.errors
 
-    async def fails(work: Any, cpu: ProcessorTime) -> None:
+    async def fails(work: Any, cpu: Bucket) -> None:
         raise MemoryError
 
     with monkeypatch.context() as patch:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway.rpc.commands import CommandHandler
 from dealer.gateway.rpc.methods import METHODS
 from tests.gateway import rpc_client
 from tests.gateway.http_client import get
@@ -36,7 +35,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "entropy.commit": {"round": 1, "k": 0, "digest": "00" * 32},
     "entropy.reveal": {"round": 1, "k": 0, "nonce": "00" * 32},
 }
-COMMANDS = [name for name, one in METHODS.items() if isinstance(one.handler, CommandHandler)]
+COMMANDS = [name for name, one in METHODS.items() if one.build is not None]
 QUERIES = (
     "seat.ticket",
     "table.watch",

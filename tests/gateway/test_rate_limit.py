@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dealer.errors import RateLimited, TableFull
 from dealer.gateway.limits import Limits
-from dealer.gateway.rate_limit.bucket import Bucket, ProcessorTime
-from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
+from dealer.gateway.rate_limit.budgets import Bucket, Budgets, ClientBudget
 
 LIMITS = Limits(
     rate=10.0,
@@ -31,21 +30,21 @@ PAUSES = st.lists(st.floats(0.0, 3.0), min_size=1, max_size=60)
 
 def test_a_bucket_refills_at_its_rate() -> None:
     bucket = Bucket(rate=10, burst=2, now=0.0)
-    assert [bucket.take(0.0), bucket.take(0.0)] == [0.0, 0.0]
-    assert bucket.take(0.0) == pytest.approx(0.1)
-    assert bucket.take(0.05) == pytest.approx(0.05)
-    assert bucket.take(0.11) == 0.0
-    assert [bucket.take(100.0), bucket.take(100.0)] == [0.0, 0.0]
-    assert bucket.take(100.0) > 0
+    assert [bucket.admit(0.0), bucket.admit(0.0)] == [0.0, 0.0]
+    assert bucket.admit(0.0) == pytest.approx(0.1)
+    assert bucket.admit(0.05) == pytest.approx(0.05)
+    assert bucket.admit(0.11) == 0.0
+    assert [bucket.admit(100.0), bucket.admit(100.0)] == [0.0, 0.0]
+    assert bucket.admit(100.0) > 0
 
 
 def test_a_charge_beyond_the_level_is_a_debt() -> None:
     bucket = Bucket(rate=10, burst=2, now=0.0)
-    assert bucket.take(0.0) == 0.0
+    assert bucket.admit(0.0) == 0.0
     bucket.charge(20.0)
-    assert bucket.take(0.0) == pytest.approx(2.0)
-    assert bucket.take(1.9) == pytest.approx(0.1)
-    assert bucket.take(2.01) == 0.0
+    assert bucket.admit(0.0) == pytest.approx(2.0)
+    assert bucket.admit(1.9) == pytest.approx(0.1)
+    assert bucket.admit(2.01) == 0.0
 
 
 @given(pauses=PAUSES, rate=st.floats(0.1, 50.0), burst=st.floats(1.0, 50.0))
@@ -53,7 +52,7 @@ def test_no_window_grants_more_than_burst_and_rate(pauses, rate, burst) -> None:
     bucket, now, granted = Bucket(rate=rate, burst=burst, now=0.0), 0.0, []
     for pause in pauses:
         now += pause
-        while bucket.take(now) == 0.0:
+        while bucket.admit(now) == 0.0:
             granted.append(now)
     for first, begin in enumerate(granted):
         for last, end in enumerate(granted[first:], first):
@@ -66,8 +65,8 @@ def test_the_seconds_to_wait_are_exact(pauses, requests) -> None:
     for pause in pauses:
         now += pause
         for _ in range(requests):
-            if wait := bucket.take(now):
-                assert bucket.take(now + wait * 0.99 - 1e-6) > 0.0
+            if wait := bucket.admit(now):
+                assert bucket.admit(now + wait * 0.99 - 1e-6) > 0.0
                 assert bucket.wait(1.0, now + wait + 1e-6) == 0.0
                 break
 
@@ -82,7 +81,7 @@ def test_reopened_connections_get_no_more_than_one_that_stays_open(data, pauses)
         if data.draw(st.booleans()):
             client.release(allowance, now)
             allowance = client.lease(now)
-        granted += sum(allowance.commands.take(now) == 0.0 for _ in range(50))
+        granted += sum(allowance.commands.admit(now) == 0.0 for _ in range(50))
     assert granted <= LIMITS.burst + LIMITS.rate * now + 1e-6
 
 
@@ -153,6 +152,27 @@ def test_bytes_exceed_the_budget_by_at_most_one_command(paid) -> None:
         assert written <= LIMITS.address_bytes_burst + LIMITS.address_bytes * now + 3000
 
 
+def test_bytes_are_charged_with_the_admission_of_a_message() -> None:
+    """While earlier writes are not paid a message costs its rate and its time, and no bytes."""
+    client = ClientBudget(LIMITS, 0.0)
+    assert client.admit(1.0, 0.0, seconds=0.25, written=12_000, timed=True) == 0.0
+    assert (client.written.tokens, client.cpu.tokens) == (-2_000.0, client.cpu.burst - 0.25)
+    with pytest.raises(RateLimited) as refused:
+        client.admit(1.0, 1.0, seconds=0.25, written=12_000, timed=True)
+    assert refused.value.retry_after_ms == pytest.approx(1001, abs=1)
+    assert client.written.level(1.0) == -1_000.0
+    assert client.cpu.tokens < client.cpu.burst - 0.25
+    assert client.admit(1.0, 1.0, written=0) == 0.0
+
+
+def test_a_message_beyond_its_rate_writes_nothing() -> None:
+    client = ClientBudget(LIMITS, 0.0)
+    connection = Bucket(rate=1.0, burst=1.0, now=0.0)
+    assert client.admit(1.0, 0.0, connection, written=1_000) == 0.0
+    assert client.admit(1.0, 0.0, connection, written=1_000) == pytest.approx(1.0)
+    assert client.written.tokens == LIMITS.address_bytes_burst - 1_000
+
+
 def test_the_debt_of_a_player_follows_it_to_another_address() -> None:
     budgets = Budgets(LIMITS)
     here = budgets.client("192.0.2.1", 0.0).lease(0.0)
@@ -205,9 +225,9 @@ def test_the_least_indebted_addresses_are_forgotten_first() -> None:
 
 def test_the_budget_of_tables_refills_over_an_hour() -> None:
     client = ClientBudget(replace(LIMITS, tables_per_hour=60.0), 0.0)
-    assert [client.tables.take(0.0) for _ in range(60)] == [0.0] * 60
-    assert client.tables.take(0.0) == pytest.approx(60.0)
-    assert client.tables.take(60.1) == 0.0
+    assert [client.tables.admit(0.0) for _ in range(60)] == [0.0] * 60
+    assert client.tables.admit(0.0) == pytest.approx(60.0)
+    assert client.tables.admit(60.1) == 0.0
 
 
 def test_a_refused_table_costs_no_tokens() -> None:
@@ -238,7 +258,7 @@ def test_a_refused_table_costs_no_tokens() -> None:
 
 
 def test_a_long_step_costs_more_than_the_same_time_in_short_ones() -> None:
-    short, long = (ProcessorTime(rate=0.1, burst=10.0, now=0.0) for _ in range(2))
+    short, long = (Bucket(rate=0.1, burst=10.0, now=0.0) for _ in range(2))
     for _ in range(100):
         short.step(0.0005)
     long.step(0.01)
@@ -247,6 +267,6 @@ def test_a_long_step_costs_more_than_the_same_time_in_short_ones() -> None:
 
 
 def test_one_step_costs_no_more_than_half_a_second_besides_its_time() -> None:
-    bucket = ProcessorTime(rate=0.1, burst=10.0, now=0.0)
+    bucket = Bucket(rate=0.1, burst=10.0, now=0.0)
     bucket.step(2.0)
     assert bucket.level(0.0) == pytest.approx(7.5)

@@ -20,7 +20,7 @@ from sqlalchemy import Engine, event
 
 from dealer.gateway import Gateway
 from dealer.projector.schema import MODELS
-from dealer.service.auto_close import AutoClose
+from dealer.service.close_tables import AutoClose
 from dealer.service.startup import open_service
 from tests.gateway import recorded_game
 from tests.gateway.conftest import serving

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,7 +17,7 @@ from dealer.game.cards import STANDARD
 from dealer.game.decide import shuffles
 from dealer.game.tape import Tape
 from dealer.gateway import Gateway
-from dealer.service.executor import CommandExecutor
+from dealer.service import clock
 from tests.gateway.conftest import serving
 from tests.gateway.rpc_client import RpcClient
 from tests.gateway.tables import seat_and_shuffle, seat_players
@@ -214,7 +215,9 @@ def restart_randomness(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             return (count.to_bytes(4, "big") * size)[:size]
 
         monkeypatch.setattr(secrets, "token_bytes", token_bytes)
-        monkeypatch.setattr(CommandExecutor, "now", lambda self: 1_700_000_000_000)
+        monkeypatch.setattr(
+            clock, "time", SimpleNamespace(time_ns=lambda: 1_700_000_000_000_000_000)
+        )
         monkeypatch.setattr(shuffles, "Tape", TapeOfOneRoot)
 
     return restart

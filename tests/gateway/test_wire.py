@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
-from dealer.gateway.push.event_frames import event_frame
+from dealer.gateway.push.broadcaster import event_frame
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.wire import protocol as wire
 from dealer.service import EventRecord

@@ -26,7 +26,7 @@ from dealer.gateway.server import serve
 from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import Report, verify
 from dealer.service import CommandResult, CommitNotice, LiveTable, Service
-from dealer.service.execution import OnResult
+from dealer.service.execution import CommandExecution
 from dealer.service.startup import open_service
 from tests.harness.limits import NO_RATES
 from tests.harness.server_process import PATIENT
@@ -57,7 +57,7 @@ class MaliciousServer:
         """`resume` is the number of missed events above which a client gets a snapshot."""
         opening = open_service(f"sqlite:///{self.database}")
         self.service = await self._stack.enter_async_context(opening)
-        self.service._executor.now = self._now(self.service._executor.now)  # type: ignore[method-assign]
+        self.service.now = self.service._executor.now = self._now(self.service.now)
         limits = replace(LIMITS, resume=resume)
         gateway = serve(self.service, port=self.port, limits=limits)
         self.port = (await self._stack.enter_async_context(gateway)).port
@@ -86,7 +86,7 @@ class MaliciousServer:
     def expire_deadline(self, table: str) -> None:
         """Make the pending deadline of a table expire, by the monotonic clock."""
         self.pass_time()
-        live_table, deadlines = self.live_table(table), self.service._processor.deadlines
+        live_table, deadlines = self.live_table(table), self.service.processor.deadlines
         deadlines._waits[live_table.id] = deadlines._waits[live_table.id]._replace(ends=0)
         deadlines.arm(live_table)
 
@@ -124,9 +124,13 @@ class MaliciousServer:
     def change_notices(self, change: Callable[[LiveTable, CommitNotice], CommitNotice]) -> None:
         """Replace each commit notice by the result of `change`, for all subscribers."""
         publish = self._listeners[self._broadcaster]
-        self._listeners[self._broadcaster] = lambda live_table, notice: publish(
-            live_table, change(live_table, notice)
-        )
+
+        def notify(live_table: LiveTable, notice: CommitNotice) -> None:
+            changed = change(live_table, notice)
+            publish(live_table, changed)
+            notice.held = changed.held  # the frames that go with the answer
+
+        self._listeners[self._broadcaster] = notify
 
     def change_notices_of_seat(
         self, seat: int, change: Callable[[LiveTable, CommitNotice], CommitNotice]
@@ -141,7 +145,9 @@ class MaliciousServer:
                 live_table.subscribers = subscribers - theirs
                 publish(live_table, notice)
                 live_table.subscribers = theirs
-                publish(live_table, change(live_table, notice))
+                changed = change(live_table, notice)
+                publish(live_table, changed)
+                notice.held = notice.held or changed.held
             finally:
                 live_table.subscribers = subscribers
 
@@ -149,17 +155,18 @@ class MaliciousServer:
 
     def intercept(self, kind: type[Command], seat: int, instead: Command | None = None) -> None:
         """Answer a seat's command of this kind with success, and drop it or run `instead`."""
-        run_command = self.service.submit
+        run_command = self.service.processor.submit
 
-        def submit(live_table: LiveTable, command: Command, done: OnResult, **options: Any) -> None:
+        def submit(live_table: LiveTable, execution: CommandExecution) -> None:
+            command = execution.command
             if isinstance(command, kind) and getattr(command, "actor", Actor()).seat == seat:
                 if instead is None:
-                    done(CommandResult(live_table.table.version, []))
+                    execution.answer(CommandResult(live_table.table.version, []))
                     return
-                command = instead
-            run_command(live_table, command, done, **options)
+                execution.command = instead
+            run_command(live_table, execution)
 
-        self.service.submit = submit  # type: ignore[method-assign]
+        self.service.processor.submit = submit  # type: ignore[method-assign]
 
     # Public data
 

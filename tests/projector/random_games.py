@@ -37,7 +37,7 @@ from dealer.game.events import Event
 from dealer.game.state import Round, Table, evolve
 from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
-from dealer.service.encoding import encode
+from dealer.service.executor import encode
 from dealer.service.round_secret import RoundSecret
 from tests.harness.postgres import Blocking
 from tests.projector.databases import AnyConnection

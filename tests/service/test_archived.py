@@ -140,7 +140,7 @@ async def test_a_table_archived_while_asleep_leaves_no_wait(
     open_service: OpenService, url: str, tmp_path: Path
 ) -> None:
     here, live_table = await archived_elsewhere(open_service, url, tmp_path)
-    waits = here._processor.deadlines._waits
+    waits = here.processor.deadlines._waits
     waits[live_table.id] = Wait((1, 1, False, 0), 0.0)
     here.tables._tables.clear()
     with pytest.raises(TableArchived):

@@ -10,8 +10,8 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, LeaveSeat, OpenRound, TakeSeat
 from dealer.projector.runner import Projector
 from dealer.proof.verify import verify
-from dealer.service import LiveTable, Service, auto_close
-from dealer.service.auto_close import AutoClose
+from dealer.service import LiveTable, Service, close_tables
+from dealer.service.close_tables import AutoClose
 from dealer.service.decks import RULE
 
 HOST = Actor(host=True)
@@ -96,8 +96,8 @@ async def test_all_streams_are_scanned_in_slices(
 ) -> None:
     for _ in range(7):
         await service.open_table({})
-    monkeypatch.setattr(auto_close, "SLICE", 3)
-    monkeypatch.setattr(auto_close, "CLOSED", 2)
+    monkeypatch.setattr(close_tables, "SLICE", 3)
+    monkeypatch.setattr(close_tables, "CLOSED", 2)
     closer = await closer_of(service, monkeypatch, empty=HOUR, idle=0, later=2 * HOUR)
     assert [await closer.slice() for _ in range(5)] == [2, 2, 2, 1, 0]
 

@@ -10,17 +10,19 @@ import pytest
 from dealer.errors import ConfigurationError
 from dealer.gateway import serve
 from dealer.service import probe
-from dealer.service.executor import CommandExecutor
+from dealer.service.clock import Clock, utc_ms
 from dealer.service.startup import open_service
 from tests.gateway.http_client import get
 
 
 @pytest.fixture
-def skew(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def skew() -> list[int]:
     """Milliseconds, in a list, that the server's clock is ahead."""
-    skew, now = [0], CommandExecutor.now
-    monkeypatch.setattr(CommandExecutor, "now", lambda executor: now(executor) + skew[0])
-    return skew
+    return [0]
+
+
+def skewed(skew: list[int]) -> Clock:
+    return lambda: utc_ms() + skew[0]
 
 
 @pytest.mark.parametrize(("ms", "message"), [(11_500, "11 s ahead of"), (-3_500, "3 s behind")])
@@ -30,7 +32,7 @@ async def test_a_server_with_a_wrong_clock_does_not_start(
     skew[0] = ms
     clock = f"clock is {message} the database server's; set both by NTP"
     with pytest.raises(ConfigurationError, match=clock):
-        async with open_service(postgres_url, house_key=tmp_path / "house.key"):
+        async with open_service(postgres_url, house_key=tmp_path / "house.key", clock=skewed(skew)):
             pass
 
 
@@ -44,7 +46,7 @@ async def test_the_server_is_not_ready_while_its_clock_is_wrong(
     caplog.set_level("INFO", "dealer.service.probe")
     monkeypatch.setattr(probe, "SECONDS", 3600.0)
     async with (
-        open_service(postgres_url, house_key=tmp_path / "house.key") as service,
+        open_service(postgres_url, house_key=tmp_path / "house.key", clock=skewed(skew)) as service,
         serve(service, port=0, ops_port=0) as gateway,
     ):
         for ms, state in ((1_500, "ready"), (-1_500, "ready"), (5_500, "5 s ahead"), (0, "ready")):
@@ -67,5 +69,5 @@ async def test_the_server_is_not_ready_while_its_clock_is_wrong(
 
 async def test_a_file_has_no_clock_to_compare_with(tmp_path: Path, skew: list[int]) -> None:
     skew[0] = 60_000
-    async with open_service(f"sqlite:///{tmp_path / 'dealer.db'}"):
+    async with open_service(f"sqlite:///{tmp_path / 'dealer.db'}", clock=skewed(skew)):
         pass

@@ -189,7 +189,7 @@ async def test_a_deadline_that_cannot_be_written_is_retried_with_a_pause(
     table = await new_table(one, entropy="players", commit_ms=100)
     await one.execute(table, StartShuffle(HOST))
     monkeypatch.setattr(one.log._writer, "_max_queued", 0)
-    submit, attempts, twice = one._processor.submit, 0, asyncio.Event()
+    submit, attempts, twice = one.processor.submit, 0, asyncio.Event()
 
     def counted(live_table: Any, request: Any) -> None:
         nonlocal attempts
@@ -198,7 +198,7 @@ async def test_a_deadline_that_cannot_be_written_is_retried_with_a_pause(
             twice.set()
         submit(live_table, request)
 
-    monkeypatch.setattr(one._processor.deadlines, "_submit", counted)
+    monkeypatch.setattr(one.processor.deadlines, "_submit", counted)
     loop = asyncio.get_running_loop()
     while not attempts:  # noqa: ASYNC110  the timer makes the first attempt
         await asyncio.sleep(0.01)

@@ -16,8 +16,7 @@ from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
 from dealer.service import Service, lobby
-from dealer.service.lobby import LISTED, Lobby
-from dealer.service.opener import network_of
+from dealer.service.lobby import LISTED, Lobby, network_of
 from tests.service.tables import HOST
 
 NAME = "🂡" * 64

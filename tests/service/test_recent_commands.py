@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 from dealer.eventlog import EventRecord
 from dealer.game.commands import Actor, CloseRound
 from dealer.service.event_ring import BYTES, EVENTS, EventRing
-from dealer.service.execution import CommandExecution, StoredCommand
-from dealer.service.recent_commands import BUCKET, BUCKETS, RecentCommands
+from dealer.service.execution import (
+    BUCKET,
+    BUCKETS,
+    CommandExecution,
+    RecentCommands,
+    StoredCommand,
+)
 
 
 def in_flight(name: str, digest: bytes) -> CommandExecution:

@@ -44,7 +44,7 @@ from dealer.game.view import snapshot as view_of
 from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
 from dealer.service import CommandResult, CommitNotice, IdempotencyKey, LiveTable, Service
-from dealer.service.execution import ANONYMOUS_SCOPE
+from dealer.service.execution import ANONYMOUS_SCOPE, CommandExecution
 from dealer.service.startup import open_service
 from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of, shuffled_table
 
@@ -249,10 +249,13 @@ async def test_a_submit_that_fails_answers_once(
         raise ZeroDivisionError
 
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
-    owner = service.log if name == "full" else service._processor.deadlines
+    owner = service.log if name == "full" else service.processor.deadlines
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, fail)
-        service.submit(live_table, StartShuffle(HOST), outcomes.append, origin=object())
+        execution = CommandExecution(
+            command=StartShuffle(HOST), done=outcomes.append, origin=object()
+        )
+        service.processor.submit(live_table, execution)
     await service.execute(live_table, LeaveSeat(Actor(seat=2)))
     assert [type(outcome) for outcome in outcomes] == [Unavailable]
     types = [entry.type for notice in notices for entry in notice.entries]

@@ -14,8 +14,7 @@ from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.admin import AdminService
 from dealer.service.service_keys import ServiceKey, check_key, digest_of, new_key
-from dealer.service.service_lists import list_tables
-from dealer.service.service_tables import Owner, ServiceTables
+from dealer.service.service_tables import Owner, ServiceTables, list_tables
 from tests.service.conftest import OpenService
 
 SHOP = ServiceKey(1, "shop", frozenset(("open", "read")))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from dealer.errors import NothingToTakeBack
 from dealer.game.commands import Actor, Deal, Move, Pass, StartShuffle, TakeBack, TakeSeat
-from dealer.service import LiveTable, Service
-from dealer.service.executor import CommandExecutor
+from dealer.service import LiveTable, Service, clock
 from tests.service.conftest import OpenService
 from tests.service.savepoints import load_whole
 from tests.service.tables import HOST, OPEN_ROUND, round_of
@@ -18,7 +19,7 @@ ONE, TWO = Actor(seat=1), Actor(seat=2)
 @pytest.fixture(autouse=True)
 def _stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """All commands at one millisecond, as at a node whose clock is behind another's."""
-    monkeypatch.setattr(CommandExecutor, "now", lambda self: 1_700_000_000_000)
+    monkeypatch.setattr(clock, "time", SimpleNamespace(time_ns=lambda: 1_700_000_000_000_000_000))
 
 
 async def dealt_table(service: Service) -> LiveTable:

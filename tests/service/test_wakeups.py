@@ -11,8 +11,8 @@ import pytest
 from dealer.errors import DatabaseDamaged, Overloaded, TableArchived
 from dealer.game.cards import STANDARD
 from dealer.game.commands import OpenRound, StartShuffle, TakeSeat
-from dealer.service import LiveTable, Service, wakeups
-from dealer.service.wakeups import Wakeups
+from dealer.service import LiveTable, Service, table_lifecycle
+from dealer.service.table_lifecycle import Wakeups
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import HOST, Listener
 
@@ -71,8 +71,8 @@ def due_table(loop: asyncio.AbstractEventLoop, number: int, seconds: float) -> L
 async def test_tables_wake_in_order_and_failed_loads_are_retried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wakeups, "SOON_SECONDS", 0.0)
-    monkeypatch.setattr(wakeups, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(table_lifecycle, "SOON_SECONDS", 0.0)
+    monkeypatch.setattr(table_lifecycle, "RETRY_SECONDS", 0.01)
     loop = asyncio.get_running_loop()
     woken: list[int] = []
     refused: dict[int, Exception] = {2: Overloaded("full"), 3: TableArchived("gone")}
@@ -96,8 +96,8 @@ async def test_tables_wake_in_order_and_failed_loads_are_retried(
 async def test_a_table_that_cannot_be_loaded_wakes_no_more_and_others_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wakeups, "SOON_SECONDS", 0.0)
-    monkeypatch.setattr(wakeups, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(table_lifecycle, "SOON_SECONDS", 0.0)
+    monkeypatch.setattr(table_lifecycle, "RETRY_SECONDS", 0.01)
     loop = asyncio.get_running_loop()
     reported: list[dict[str, Any]] = []
     monkeypatch.setattr(loop, "call_exception_handler", reported.append)
@@ -125,7 +125,7 @@ async def test_a_table_that_cannot_be_loaded_wakes_no_more_and_others_do(
 async def test_sleeping_tables_are_bounded_and_due_soon_ones_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wakeups, "BOUND", 3)
+    monkeypatch.setattr(table_lifecycle, "BOUND", 3)
     loop = asyncio.get_running_loop()
     load: Callable[[str], Awaitable[Any]] = lambda table: asyncio.sleep(0)  # noqa: E731
     sleeping = Wakeups(load)
@@ -140,5 +140,5 @@ async def test_sleeping_tables_are_bounded_and_due_soon_ones_stay(
     for _ in range(200):  # a forgotten table leaves no entry
         sleeping.sleep(due_table(loop, 1, 60))
         sleeping.forget((1).to_bytes(16, "big").hex())
-    assert sleeping.size < 100 * wakeups.SIZE
+    assert sleeping.size < 100 * table_lifecycle.SIZE
     await sleeping.close()

@@ -66,13 +66,13 @@ async def test_a_step_excludes_no_player_and_stalls_no_shuffle(
     await service.execute(live_table, StartShuffle(HOST))
     await commit_entropy(service, live_table, 1)
     clock.ms += step
-    service._processor.deadlines.arm(live_table)  # as any event at the table does
+    service.processor.deadlines.arm(live_table)  # as any event at the table does
     assert 50 < seconds_left(live_table) <= 60
     await commit_entropy(service, live_table, 2)
     assert digests_closed(live_table)
     await reveal_entropy(service, live_table, 1)
     clock.ms -= step
-    service._processor.deadlines.arm(live_table)
+    service.processor.deadlines.arm(live_table)
     assert 50 < seconds_left(live_table) <= 60
     await reveal_entropy(service, live_table, 2)
     assert sealed(live_table)
@@ -135,7 +135,7 @@ async def test_a_wait_continues_when_its_table_is_loaded_again(
 ) -> None:
     live_table = await new_table(service, entropy="players", commit_ms=60_000, reveal_ms=1000)
     await service.execute(live_table, StartShuffle(HOST))
-    service._processor.deadlines.disarm(live_table)
+    service.processor.deadlines.disarm(live_table)
     service.tables._tables.clear()
     clock.ms += HOUR
     again = await service.load(live_table.table_id)

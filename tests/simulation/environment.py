@@ -40,7 +40,7 @@ from dealer.client.table_session import TableSession
 from dealer.eventlog import ReadOnlyLog
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.static_files import StaticFiles
-from dealer.gateway.push.subscription import Subscription
+from dealer.gateway.push.membership import Subscription
 from tests.simulation import store
 from tests.simulation.database import Database
 from tests.simulation.loop import DOMAIN, SimulatedLoop

@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from dealer.eventlog import EventRecord
 from dealer.game.tape import Tape
-from dealer.service import encoding, executor
+from dealer.service import executor
 from tests.simulation.plan import CLIENTS
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def recorded() -> Iterator[Shown]:
 
     Shuffles do not depend on the log in the block, in which the order of the deck is.
     """
-    shown, encode, begin = Shown(), encoding.encode, Tape.__init__
+    shown, encode, begin = Shown(), executor.encode, Tape.__init__
 
     def encode_recorded(*arguments: Any, **named: Any) -> Any:
         records = encode(*arguments, **named)

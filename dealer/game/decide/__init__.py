@@ -50,8 +50,10 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
         )
     if table.closed:
         raise TableIsClosed("This table is closed and stays closed; open another one.")
-    if not isinstance(command, _WITHOUT_ACTOR):
-        require_current_seat(table, command.actor)
+    if not isinstance(command, _WITHOUT_ACTOR) and (since := command.actor.taken_at) is not None:
+        player = table.seats.get(command.actor.seat or 0)
+        if player is None or player.taken_at != since:
+            require_current_seat(table, command.actor)
     match command:
         case commands.Draw():
             return cards.draw(command, table)

@@ -47,7 +47,9 @@ def draw(command: Draw, table: Table) -> list[Event]:
     elif command.whole:
         slots = whole(round_, command.source)
     else:
-        slots = taken(round_, command.source, command.count, command.where)
+        slots = round_.stacks.get(command.source, [])[-1:]
+        if command.count != 1 or command.where != "top" or not slots or slots[0] < 0:
+            slots = taken(round_, command.source, command.count, command.where)
     drawn: list[Event] = []
     for slot in slots:
         if not round_.drawable[slot]:

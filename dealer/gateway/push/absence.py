@@ -3,15 +3,21 @@
 A shuffle waits up to the round's `commit_ms` for the digests of the seats. It does not wait for a
 player who had no connection for a while when it began: no client could answer. A player who has
 one, or lost it just before, has the whole time.
+
+A table whose host is absent for long gets another one, so that play can go on: of the players who
+have a connection and are not bots, the one who has been seated longest. Tables that a service
+opened are left alone: it acts without a connection.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 
-from dealer.game.absence import HOST_TOKEN, Absence
-from dealer.game.commands import CloseEntropy
+from dealer.errors import DealerError
+from dealer.game.absence import HOST_TOKEN, Absence, host_of, longest_seated
+from dealer.game.commands import Actor, CloseEntropy, TransferHost
 from dealer.game.state import SeatHolder
 from dealer.service import LiveTable, Service
 
@@ -26,6 +32,11 @@ where no other node has a connection, nothing is waited for."""
 LONG_SECONDS = 120.0
 """Seconds without a connection after which other players may free a player's seat, or follow a
 host."""
+
+EVERY_SECONDS = 5.0
+"""Seconds between two looks for tables whose host is absent."""
+
+log = logging.getLogger(__name__)
 
 
 class Absences:
@@ -73,7 +84,7 @@ class Absences:
         if await self._service.service_tables.owner(live_table.id) is not None:
             return None
         memberships = [subscriber.membership for subscriber in live_table.subscribers]
-        here = {membership.holder for membership in memberships} | {
+        here = {membership.refresh() for membership in memberships} | {
             HOST_TOKEN for membership in memberships if membership.host
         }
         opener = any(membership.host and membership.holder is None for membership in memberships)
@@ -98,7 +109,7 @@ class Absences:
         least = ABSENT_SECONDS + elapsed
         if not holders or any(self.seconds(live_table, holder) < least for holder in holders):
             return
-        if any(subscriber.membership.holder in holders for subscriber in live_table.subscribers):
+        if any(subscriber.membership.refresh() in holders for subscriber in live_table.subscribers):
             return  # connected in this moment
         if elapsed < SETTLE_SECONDS and not self._service.presence.alone(live_table.id):
             loop = asyncio.get_running_loop()
@@ -106,3 +117,39 @@ class Absences:
             return
         command = CloseEntropy(round_.number, shuffle.k, frozenset(holders))
         self._service.submit(live_table, command, lambda _: None)
+
+
+class HostAbsence:
+    """Transfers the host of tables with connections to this node, after `seconds` of absence.
+
+    Several nodes may do it at the same time: the table is past the version of the second one.
+    """
+
+    def __init__(self, service: Service, absences: Absences, *, seconds: float) -> None:
+        self._service = service
+        self._absences = absences
+        self._seconds = seconds
+
+    async def run(self) -> None:
+        """Check all tables again and again until cancelled; with 0 seconds never."""
+        while self._seconds:
+            await asyncio.sleep(EVERY_SECONDS)
+            for live_table in self._absences.tables():
+                try:
+                    await self.check(live_table)
+                except DealerError as error:
+                    fields = {"table": live_table.table_id, "says": str(error)}
+                    log.debug("host not transferred", extra={"fields": fields})
+
+    async def check(self, live_table: LiveTable) -> None:
+        """Transfer the host of one table if that is due; raises DealerError if it is refused."""
+        table = live_table.table
+        if table.closed or self._absences.seconds(live_table, host_of(table)) < self._seconds:
+            return
+        here = {seat for seat in table.seats if self._absences.is_present(live_table, seat)}
+        seat = longest_seated(table, here)
+        if seat is None or await self._service.service_tables.owner(live_table.id) is not None:
+            return
+        transfer = TransferHost(Actor(service=True), seat)
+        await self._service.execute(live_table, transfer, expect=table.version)
+        log.info("host transferred", extra={"fields": {"table": live_table.table_id, "seat": seat}})

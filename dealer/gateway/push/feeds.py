@@ -19,7 +19,7 @@ from dealer.feed.reader import FeedFilter
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.push.broadcaster import RETRY_SECONDS, Broadcaster
-from dealer.gateway.push.subscription import Transport
+from dealer.gateway.push.membership import Transport
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service

@@ -1,17 +1,60 @@
-"""Membership: the role of one connection at one table - host, player, service, or spectator."""
+"""Membership: the role of one connection at one table, and its subscription to the table's events.
+
+A connection is host, player, service or spectator at a table. Its subscription is its cursor into
+the events, and keeps the table in memory.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from dealer.errors import BadRequest, NotEntitled, VersionConflict
 from dealer.game.commands import Actor
 from dealer.game.state import Player, SeatHolder
-from dealer.gateway.push.subscription import Subscription
+from dealer.game.view import SPECTATOR, Viewer
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.service import LiveTable
 from dealer.service.service_keys import ServiceKey
 from dealer.service.service_tables import scope_of
+
+
+class Transport(Protocol):
+    """Where a session writes to: a WebSocket connection.
+
+    `address` is the client's, as far as trusted proxies report it; `budget` that of this address,
+    or of the connection's service key.
+    """
+
+    address: str
+    budget: ClientBudget
+
+    @property
+    def paused(self) -> bool:
+        """Whether the write buffer is over its limit, so that no more should be written."""
+
+    def charge_to(self, budget: ClientBudget, key: ServiceKey) -> None:
+        """Count the connection, from now on, as one of this service key."""
+
+    def write(self, data: bytes) -> None:
+        """Send whole WebSocket frames."""
+
+    async def drained(self) -> bool:
+        """Wait until it is no longer paused; False once it is closed."""
+
+    def pause(self) -> None:
+        """Stop reading."""
+
+    def resume(self) -> None:
+        """Start reading again."""
+
+    def close_with(self, code: CloseCode, reason: str) -> None:
+        """Send a close frame and end the session."""
+
+    def abort(self) -> None:
+        """Close the connection at once: a request that came on it cannot be answered."""
 
 
 def require_right(key: ServiceKey, right: str) -> None:
@@ -33,7 +76,8 @@ class Membership:
 
     `tokens` are those that were verified for it. `subscription` keeps the table in memory, whether
     events are pushed to it or not. `service` is the connection's key where it acts at this table by
-    its rights: at a table that it opened, or with the right `admin` at all.
+    its rights: at a table that it opened, or with the right `admin` at all. `holder` is the seat
+    that the connection acts for, as of the last `refresh`; None without one.
     """
 
     live_table: LiveTable
@@ -41,45 +85,46 @@ class Membership:
     host: bool = False
     tokens: set[str] = field(default_factory=set)
     subscription: Subscription | None = None
-    _holder: SeatHolder | None = None
+    holder: SeatHolder | None = None
+    _taken: SeatHolder | None = None  # the seat, as far as it is known to be on disk
     _sender: tuple[Player | None, Sender] | None = None  # the last one, and its player
 
-    @property
-    def holder(self) -> SeatHolder | None:
-        """The seat that this connection acts for; None without one, or after it was given up.
+    def refresh(self) -> SeatHolder | None:
+        """Set `holder` to the seat that the connection acts for now, and return it.
 
         It follows a player who moves. A seat that was given up does not come back, even if another
         player takes it; unless the state was void, which is known once all of it is on disk.
         """
-        holder, table = self._holder, self.live_table.table
-        if holder is None or table.still_seated(holder):
-            return holder
-        moved = table.latest(holder)
-        now = moved if table.still_seated(moved) else None
-        if now is None:
-            self.tokens.clear()
-        if table.version == self.live_table.committed:
-            self._holder = now
-        return now
+        holder, table = self._taken, self.live_table.table
+        if holder is not None and not table.still_seated(holder):
+            moved = table.latest(holder)
+            holder = moved if table.still_seated(moved) else None
+            if holder is None:
+                self.tokens.clear()
+            if table.version == self.live_table.committed:
+                self._taken = holder
+        self.holder = holder
+        return holder
 
     @property
     def settled(self) -> bool:
         """Whether it is on disk which seat this connection acts for."""
-        holder, live_table = self._holder, self.live_table
+        holder, live_table = self._taken, self.live_table
         if holder is None:
             return True
         latest = live_table.table.latest(holder)
         return live_table.table.still_seated(latest) and latest.taken_at <= live_table.committed
 
     async def settle(self) -> None:
-        """Wait until it is on disk which seat this connection acts for.
+        """Wait until it is on disk which seat this connection acts for, and refresh `holder`.
 
-        `holder` is then no seat of another player, who may take it where a move is lost.
+        It is then no seat of another player, who may take it where a move is lost.
         """
-        if self._holder is not None and not self.settled:
-            self._holder = await self.live_table.seat_on_disk(self._holder)
-            if self._holder is None:
+        if self._taken is not None and not self.settled:
+            self._taken = await self.live_table.seat_on_disk(self._taken)
+            if self._taken is None:
                 self.tokens.clear()
+        self.refresh()
 
     def scope(self) -> str:
         """The scope of command ids of the seat that this connection acts for.
@@ -100,14 +145,6 @@ class Membership:
             return Actor(self.host)
         return Actor(self.host, holder.seat, holder.taken_at)
 
-    def _service_sender(self, service: ServiceKey, right: str | None) -> Sender:
-        """With a token of the table the connection acts by the token alone."""
-        actor = self.actor()
-        if right is None or actor.host or actor.seat is not None:
-            return Sender(actor, self.scope())
-        require_right(service, right)
-        return Sender(Actor(service=True), scope_of(service))
-
     def sender(self, right: str | None) -> Sender | None:
         """The sender of this connection's next command; None for a seat that is not yet on disk.
 
@@ -122,23 +159,28 @@ class Membership:
                 return sender
         if not self.settled:
             return None
+        holder = self.refresh()
+        actor = self.actor()
         if self.service is not None:
-            return self._service_sender(self.service, right)
+            # With a token of the table the connection acts by the token alone.
+            if right is None or actor.host or holder is not None:
+                return Sender(actor, self.scope())
+            require_right(self.service, right)
+            return Sender(Actor(service=True), scope_of(self.service))
         self.require_watching()
-        sender = Sender(self.actor(), self.scope())
-        seat = sender.actor.seat
-        player = None if seat is None else table.seats.get(seat)
+        sender = Sender(actor, self.scope())
+        player = None if holder is None else table.seats.get(holder.seat)
         self._sender = (player, sender) if self.host or player is not None else None
         return sender
 
     def take_seat(self, holder: SeatHolder) -> None:
         """Act for a seat from now on; BadRequest if this connection acts for another one."""
-        current = self.holder
+        current = self.refresh()
         if current is not None and current.seat != holder.seat:
             raise BadRequest(
                 "This connection already has a seat at this table; use another for another seat."
             )
-        self._holder, self._sender = holder, None
+        self.holder, self._taken, self._sender = holder, holder, None
 
     def become_host(self) -> None:
         """Act with the host token from now on."""
@@ -176,3 +218,39 @@ class Membership:
             if self.service is not None:
                 require_right(self.service, "read")
             raise NotEntitled("This table is not open to spectators.")
+
+
+@dataclass(slots=True, eq=False)
+class Subscription:
+    """One session's cursor into one table.
+
+    `viewer` is the player whose private faces are pushed, SPECTATOR for none; it follows the
+    membership's seat only from the answer that confirms it. `cursor` is the last version that was
+    sent. `presence` is the last attendance sent to the client, encoded; None if it never asked.
+    """
+
+    transport: Transport
+    membership: Membership
+    live_table: LiveTable = field(init=False)
+    viewer: Viewer = SPECTATOR
+    presence: bytes | None = None
+    cursor: int = 0
+    started: bool = False
+    live: bool = False  # up to date: events are written in the callback of the commit
+    ended: bool = False
+    task: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.live_table = self.membership.live_table
+
+    def has_lost_seat(self) -> bool:
+        """Whether the viewer no longer holds the seat; never true of a spectator."""
+        return self.viewer is not None and not self.live_table.table.still_seated(self.viewer)
+
+    def is_up_to(self, version: int) -> bool:
+        """Whether every event up to a version was sent, or none is to be sent at all."""
+        return self.ended or not self.started or (self.live and self.cursor >= version)
+
+    def only_watches(self) -> bool:
+        """Whether events are pushed to it as to a spectator."""
+        return self.started and self.membership.is_spectator()

@@ -15,7 +15,7 @@ from dealer.game.absence import HOST_TOKEN
 from dealer.game.events import SeatGivenUp, SeatTaken
 from dealer.game.state import SeatHolder
 from dealer.gateway.push.absence import Absences
-from dealer.gateway.push.subscription import Subscription
+from dealer.gateway.push.membership import Subscription
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.service import Attendance, LiveTable, SharedPresence
@@ -52,7 +52,7 @@ class Presence:
             self._recorded.pop(live_table, None)
             self._absences.forget(live_table)
             self._followed.discard(live_table)
-        holders = (subscription.membership.holder for subscription in subscribers)
+        holders = [subscription.membership.refresh() for subscription in subscribers]
         acting = {(holder.seat, holder.taken_at) for holder in holders if holder is not None}
         if any(subscription.membership.host for subscription in subscribers):
             acting.add(HOST_TOKEN)

@@ -6,6 +6,9 @@
     client.admit(1.0, now, allowance.commands)    # 0.0, or the seconds to wait
     client.release(allowance, now)                # the connection is closed; its debt remains
 
+Everything is counted in token buckets: messages, bytes that are written to disk, seconds of the
+event loop, tables. `ClientBudget.admit` is the one function that every message passes.
+
 A debt belongs to the address and to the player: the next connection of the address inherits the
 allowance of a closed one that is in debt, and a player who authenticates on another connection
 transfers the debt to it. Nothing here waits or reads a clock: callers pass the time, in seconds of
@@ -23,7 +26,6 @@ from heapq import nsmallest
 
 from dealer.errors import DealerError, RateLimited, Refused, Unavailable
 from dealer.gateway.limits import Limits
-from dealer.gateway.rate_limit.bucket import Bucket, ProcessorTime
 
 MAX_ADDRESSES = 4096
 """Budgets of addresses without an open connection that are kept, at most."""
@@ -36,11 +38,75 @@ HOUR = 3600.0
 _OWED = float("-inf")
 """The least level of a bucket whose debt does not matter."""
 
+LONG_STEP = 0.001
+"""Duration in seconds of an event loop step that is charged double."""
+
+HIGHEST_STEP = 0.5
+"""Seconds that one step is charged at most: a slow machine does not keep a player away for long."""
+
 HOUSE_BURST = 0.1
 """Of the tables that all clients may open in an hour, the share that they may open at once."""
 
 MAX_CONCURRENT = 2
 """Backlog reads, snapshots and proofs that are made concurrently for one address."""
+
+
+class Bucket:
+    """Refills at `rate` tokens per second up to `burst`; its level can be negative (debt).
+
+    `tokens` is the level at the time `at`.
+    """
+
+    __slots__ = ("at", "burst", "rate", "tokens")
+
+    def __init__(self, *, rate: float, burst: float, now: float) -> None:
+        self.rate = rate
+        self.burst = burst
+        self.tokens = burst
+        self.at = now
+
+    def level(self, now: float) -> float:
+        """The number of tokens at `now`; negative while the bucket is in debt."""
+        level = self.tokens + (now - self.at) * self.rate
+        self.tokens = level = self.burst if level > self.burst else level
+        self.at = now
+        return level
+
+    def admit(self, now: float, amount: float = 1.0) -> float:
+        """Charge `amount` if there is a token: 0.0, otherwise the seconds until there is one."""
+        level = self.level(now)
+        if level < 1.0:
+            return (1.0 - level) / self.rate
+        self.tokens = level - amount
+        return 0.0
+
+    def charge(self, amount: float) -> None:
+        """Take `amount` tokens, into debt if necessary."""
+        self.tokens -= amount
+
+    def refund(self, amount: float) -> None:
+        """Put `amount` tokens back, which were charged for what did not happen."""
+        self.tokens += amount
+
+    def step(self, seconds: float) -> None:
+        """Charge a bucket of seconds an uninterrupted step: `seconds + seconds² / LONG_STEP`.
+
+        A request that arrives during the step waits for the rest of it, so the delay that a step
+        causes grows with the square of its duration. The square is limited to `HIGHEST_STEP`.
+        """
+        self.tokens -= seconds + min(seconds * seconds / LONG_STEP, HIGHEST_STEP)
+
+    def wait(self, level: float, now: float) -> float:
+        """Seconds until there are `level` tokens; 0.0 if there already are."""
+        return max(0.0, (level - self.level(now)) / self.rate)
+
+    def debt(self, now: float) -> float:
+        """Seconds until the bucket is full."""
+        return (self.burst - self.level(now)) / self.rate
+
+    def lower_to(self, other: Bucket, now: float) -> None:
+        """Have at most the level of `other`, a bucket of the same rate and burst."""
+        self.tokens = min(self.level(now), other.level(now))
 
 
 def key_limits(limits: Limits) -> Limits:
@@ -122,7 +188,7 @@ class ClientBudget:
         self._messages = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
         self._patience = Bucket(rate=limits.address_rate, burst=limits.patience, now=now)
         self.written = Bucket(rate=limits.address_bytes, burst=limits.address_bytes_burst, now=now)
-        self.cpu = ProcessorTime(rate=limits.address_cpu, burst=limits.address_cpu_burst, now=now)
+        self.cpu = Bucket(rate=limits.address_cpu, burst=limits.address_cpu_burst, now=now)
         self.turns = Semaphore(MAX_CONCURRENT)
         self.tables = Bucket(
             rate=limits.tables_per_hour / HOUR, burst=limits.tables_per_hour, now=now
@@ -139,12 +205,23 @@ class ClientBudget:
     # Messages
 
     def admit(
-        self, weight: float, now: float, connection: Bucket | None = None, *, timed: bool = False
+        self,
+        weight: float,
+        now: float,
+        connection: Bucket | None = None,
+        *,
+        seconds: float = 0.0,
+        written: int = 0,
+        timed: bool = False,
     ) -> float:
         """Charge a message or request: 0.0 if within the budget, otherwise the seconds to wait.
 
         It counts as `weight` messages of the address and as one in the bucket of its `connection`,
-        also where the other refuses it; with `timed` no processor time may be owed.
+        also where the other refuses it, and costs `seconds` of the event loop: a refusal, too, was
+        decoded. With `timed` no processor time may be owed.
+
+        Bytes that it will write to disk, if it is carried out, are charged only to one within the
+        budget. Raises RateLimited, with none charged, while earlier writes are not paid.
 
         A message beyond the budget of the address is charged to its bucket `patience`: once that
         is empty, the address is blocked until it is full again. (If such messages were charged to
@@ -162,19 +239,26 @@ class ClientBudget:
             bucket.tokens, bucket.at = tokens, now
             if tokens < least:
                 longest = max(longest, (least - tokens) / bucket.rate)
+        cpu.tokens -= seconds
         if connection is not None and connection.tokens >= 1.0:
             connection.tokens -= 1.0
         if messages.tokens >= 1.0:
             messages.tokens -= weight
         else:
-            self._patience.level(now)
-            if self._patience.use_up(weight):
-                self._blocked = True
+            patience = self._patience
+            patience.tokens = max(0.0, patience.level(now) - weight)
+            self._blocked = self._blocked or not patience.tokens
+        if written and not longest:
+            bucket = self.written
+            tokens = bucket.tokens + (now - bucket.at) * bucket.rate
+            if tokens < 1.0:
+                self.pay(written, now)  # which refuses it
+            bucket.tokens, bucket.at = min(tokens, bucket.burst) - written, now
         return longest
 
     def charge(self, weight: float) -> None:
         """Charge the additional cost of an accepted message."""
-        self._messages.charge(weight)
+        self._messages.tokens -= weight
 
     def busy(self, now: float) -> float:
         """Seconds until the processor time used for this address is paid; 0.0 if it is."""
@@ -185,18 +269,14 @@ class ClientBudget:
 
         Raises RateLimited, with nothing charged, while earlier writes are not paid.
         """
-        bucket = self.written
-        tokens = bucket.tokens + (now - bucket.at) * bucket.rate
-        bucket.tokens, bucket.at = min(tokens, bucket.burst), now
-        if tokens < 1.0:
+        if wait := self.written.admit(now, written):
             reason = f"{self._owner} has used up its share of the server's disk writes"
-            raise rate_limited(reason, bucket.wait(1.0, now))
-        bucket.tokens -= written
+            raise rate_limited(reason, wait)
 
     def refund(self, written: int, error: Exception) -> None:
         """Refund what was paid for a request that was refused, and so wrote nothing."""
         if isinstance(error, Refused) and not isinstance(error, Unavailable):
-            self.written.charge(-written)
+            self.written.refund(written)
 
     @contextmanager
     def paying(self, written: int, now: float, *, decks: int = 0) -> Iterator[None]:
@@ -210,7 +290,7 @@ class ClientBudget:
         tables = {self.tables: 1, self.house_tables: decks} if decks else {}
         wait = max((bucket.wait(1.0, now) for bucket in tables), default=0.0)
         if wait:
-            self.written.charge(-written)
+            self.written.refund(written)
             reason = "All clients together have opened the maximum number of tables"
             if self.tables.wait(1.0, now):
                 reason = "Your address has opened the maximum number of tables"
@@ -222,7 +302,7 @@ class ClientBudget:
         except DealerError as error:
             self.refund(written, error)
             for bucket, opened in tables.items():
-                bucket.charge(-opened)
+                bucket.refund(opened)
             raise
 
     def blocked(self, now: float) -> float:
@@ -239,7 +319,7 @@ class ClientBudget:
         """Whether a new connection is not to be accepted: the address has `most` open ones, or
         opens more per second than it may send messages.
         """
-        return self.connections >= most or self._connects.take(now) > 0.0
+        return self.connections >= most or self._connects.admit(now) > 0.0
 
     def lease(self, now: float) -> Allowance:
         """The allowance of a new connection: of those of closed connections of this address the

@@ -9,7 +9,7 @@ Messages whose work is constant have a flat price instead (`costs.MESSAGE_SECOND
 
 Time is the processor time of the loop's thread: on a busy machine, where every step takes longer,
 no client's budget is used up faster. One long step costs more than the same work in short steps,
-see `ProcessorTime`.
+see `Bucket.step`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from time import thread_time
 from types import coroutine
 from typing import Any, TypeVar
 
-from dealer.gateway.rate_limit.bucket import ProcessorTime
-from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.rate_limit.budgets import Bucket, ClientBudget
 
 LONGEST_PAUSE = 0.25
 """Seconds after which a pause checks again whether the server drains."""
@@ -58,7 +57,7 @@ class Turns:
             await asyncio.sleep(min(wait, LONGEST_PAUSE))
 
 
-async def metered(work: Callable[[], Coroutine[Any, Any, T]], cpu: ProcessorTime) -> T:
+async def metered(work: Callable[[], Coroutine[Any, Any, T]], cpu: Bucket) -> T:
     """Await `work()` and charge each step that it takes on the event loop to `cpu`.
 
     Steps of other tasks that it awaits are not charged. (`work` is called here, so that a task that
@@ -68,7 +67,7 @@ async def metered(work: Callable[[], Coroutine[Any, Any, T]], cpu: ProcessorTime
 
 
 @coroutine
-def _steps(work: Coroutine[Any, Any, T], cpu: ProcessorTime) -> Generator[Any, Any, T]:
+def _steps(work: Coroutine[Any, Any, T], cpu: Bucket) -> Generator[Any, Any, T]:
     step: Callable[[Any], Any] = work.send
     given: Any = None
     while True:

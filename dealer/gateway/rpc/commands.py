@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 
@@ -46,20 +46,10 @@ from dealer.gateway.wire.protocol import Call, content
 from dealer.service import CommandResult, IdempotencyKey
 
 Build = Callable[[Actor, Any, Table], Command]
+"""Makes a method's command, from its sender, its parameters and the table."""
+
 Answer = Callable[[CommandResult], Struct]
-
-
-class CommandHandler(NamedTuple):
-    """The handler of a method that is a command at a table; the `Command` itself is the game's.
-
-    `build(actor, params, table)` makes the `Command`, `answer(done)` the result from its events.
-    """
-
-    build: Build
-    answer: Answer
-    role: Literal["host", "seat"]  # whose command ids apply if the sender has both
-    of_players: bool  # depends on presence: its command has an `absence`
-    measured: bool  # takes longer than its events say: a deck, a shuffle, a whole round
+"""Makes a method's result, from the events of its command."""
 
 
 def command_key(call: Call, scope: str) -> IdempotencyKey | None:

@@ -17,13 +17,12 @@ from typing import cast
 
 from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
-from dealer.game.commands import Draw, DrawAtRandom, TransferHost, VacateSeat
+from dealer.game.commands import Command, Draw, DrawAtRandom, TransferHost, VacateSeat
+from dealer.game.state import Table
 from dealer.gateway.close_codes import RESTART, CloseCode
 from dealer.gateway.push.membership import Membership, Sender
 from dealer.gateway.rate_limit.costs import (
     BYTE_SECONDS,
-    BYTES_PER_COMMIT,
-    BYTES_PER_EVENT,
     EVENT_SECONDS,
     MESSAGE_SECONDS,
     bytes_written,
@@ -31,13 +30,11 @@ from dealer.gateway.rate_limit.costs import (
     weight,
 )
 from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.gateway.rpc.commands import CommandHandler
-from dealer.gateway.rpc.methods import METHODS, Handler
-from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
-from dealer.gateway.rpc.session import PING_FRAME, Session
+from dealer.gateway.rpc.methods import METHODS, ONE_EVENT, Method
+from dealer.gateway.rpc.session import AUTOMATIC_WEIGHT, PING_FRAME, Session
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommandResult, IdempotencyKey
-from dealer.service.execution import OnResult, Outcome
+from dealer.service.execution import CommandExecution, OnResult, Outcome
 
 _reader = wire.Reader({name: method.params for name, method in METHODS.items()})
 
@@ -56,21 +53,73 @@ class Dispatcher:
         self._finishing = False
 
     def receive(self, data: bytes) -> None:
-        """Run the request in the payload of one text frame."""
-        if self.session.closed:
+        """Run the request in the payload of one text frame: decode it, admit it, carry it out."""
+        session = self.session
+        if session.closed:
             return
         if self._queued is not None:
-            self._queued.append(data)
-            self._queued_bytes += len(data)
-            limits = self._context.limits
-            if len(self._queued) >= limits.held or self._queued_bytes >= limits.buffer:
-                self.session.transport.pause()
+            self._queue(self._queued, data)
             return
-        self._handle(data)
+        call = _reader.read(data)
+        seconds = MESSAGE_SECONDS + BYTE_SECONDS * len(data)
+        if type(call) is not wire.Call:
+            self._reject(cast("wire.Fault", call), data, seconds)
+            return
+        self.request_seen = True
+        method, budget, allowance = METHODS[call.method], session.budget, session.allowance
+        connection, share = allowance.commands, 1.0
+        if method.automatic:
+            connection, share = allowance.automatic, AUTOMATIC_WEIGHT
+        paid = 0
+        try:
+            wait = budget.admit(
+                share,
+                self._context.clock(),
+                connection,
+                seconds=seconds,
+                written=method.written,
+                timed=True,
+            )
+            if wait:
+                session.limit(call.id, call.method, wait)
+                return
+            paid = method.written
+            if self._finishing or (self._context.draining and not session.pushes):
+                raise Unavailable("The server is shutting down; reconnect and send this again.")
+            if method.build is None:
+                self._start_request(call, method)
+                return
+            params = call.params
+            table, token = params.table, params.token
+            membership = session.default if table is None else session.memberships.get(table)
+            if membership is not None and not method.absence:
+                sender = membership.sender(method.right)
+                if sender is not None and (token is None or token in membership.tokens):
+                    self._submit(call, method, membership, sender)
+                    return
+            self._start(call, partial(self._run_elsewhere, call, method), blocking=True)
+        except Exception as error:
+            budget.written.refund(paid)  # nothing was submitted
+            session.fail(call, error)
+
+    def _queue(self, queued: deque[bytes], data: bytes) -> None:
+        """Keep what comes after a request that blocks; beyond a bound nothing more is read."""
+        queued.append(data)
+        self._queued_bytes += len(data)
+        limits = self._context.limits
+        if len(queued) >= limits.held or self._queued_bytes >= limits.buffer:
+            self.session.transport.pause()
 
     def on_ping(self) -> bool:
         """Whether a ping or pong is within the rate; it counts like a request."""
-        return not self.session.closed and self.session.admit(None, PING_FRAME, 0.0)
+        session = self.session
+        if session.closed:
+            return False
+        # A pong costs hardly any time, and without pongs a client would disconnect: not `timed`.
+        wait = session.budget.admit(1.0, self._context.clock(), session.allowance.commands)
+        if wait:
+            session.limit(None, PING_FRAME, wait)
+        return not wait
 
     def finish(self) -> None:
         """Run nothing more, and close the connection when what was received is answered.
@@ -94,121 +143,106 @@ class Dispatcher:
         for task in list(self._tasks):
             task.cancel()
 
-    def _handle(self, data: bytes) -> None:
-        call = _reader.read(data)
-        seconds = MESSAGE_SECONDS + BYTE_SECONDS * len(data)
-        if type(call) is not wire.Call:
-            self._reject(cast("wire.Fault", call), data, seconds)
-            return
-        self.request_seen = True
-        method, session = METHODS[call.method], self.session
-        try:
-            if not session.admit(call.id, call.method, seconds, automatic=method.automatic):
-                return
-            if self._finishing or (self._context.draining and not session.pushes):
-                raise Unavailable("The server is shutting down; reconnect and send this again.")
-            handler, params = method.handler, call.params
-            if type(handler) is CommandHandler:
-                membership = session.memberships.get(params.table)
-                if membership is not None and not handler.of_players:
-                    sender = membership.sender(METHOD_RIGHTS.get(call.method))
-                    known = params.token is None or params.token in membership.tokens
-                    if sender is not None and known:
-                        self._execute(call, handler, membership, sender)
-                        return
-                self._start(call, partial(self._run_elsewhere, call, handler), blocking=True)
-                return
-            if method.pushes and not session.pushes:
-                raise BadRequest(
-                    f"{call.method} is about a connection and what follows on it: send it over a "
-                    "WebSocket. Over HTTP use table.state with a token, or GET /feed."
-                )
-            session.charge(request_weight(params))
-            work = partial(cast("Handler", handler), session, call)
-            self._start(call, work, blocking=True)
-        except Exception as error:
-            session.fail(call, error)
-
     def _reject(self, fault: wire.Fault, data: bytes, seconds: float) -> None:
-        if self.session.pushes and not wire.is_utf8(data):
+        """Refuse a message that is no request."""
+        session = self.session
+        if session.pushes and not wire.is_utf8(data):
             # RFC 6455, section 8.1: such a message fails the connection.
-            self.session.transport.close_with(CloseCode.INVALID_DATA, "a text message is UTF-8")
+            session.transport.close_with(CloseCode.INVALID_DATA, "a text message is UTF-8")
             return
-        if self.session.admit(fault.id, "unreadable", seconds):
-            self._context.metrics.calls["unreadable", str(fault.code)] += 1
-            if fault.id is not None:
-                self.session.send(wire.fault(fault.id, fault.code, fault.message))
+        now, connection = self._context.clock(), session.allowance.commands
+        if wait := session.budget.admit(1.0, now, connection, seconds=seconds, timed=True):
+            session.limit(fault.id, "unreadable", wait)
+            return
+        self._context.metrics.calls["unreadable", str(fault.code)] += 1
+        if fault.id is not None:
+            session.send(wire.fault(fault.id, fault.code, fault.message))
+
+    def _start_request(self, call: wire.Call, method: Method) -> None:
+        """Run a request that is no command of a member, in a task."""
+        session, handler = self.session, method.handler
+        assert handler is not None
+        if method.pushes and not session.pushes:
+            raise BadRequest(
+                f"{call.method} is about a connection and what follows on it: send it over a "
+                "WebSocket. Over HTTP use table.state with a token, or GET /feed."
+            )
+        session.charge(request_weight(call.params))
+        self._start(call, partial(handler, session, call), blocking=True)
 
     # Commands at a table
 
-    async def _run_elsewhere(self, call: wire.Call, handler: CommandHandler) -> None:
+    async def _run_elsewhere(self, call: wire.Call, method: Method) -> None:
         """Run a command that needs to read first.
 
         Its connection is not a member of the table, or has a new token, or a seat that is not yet
         on disk; or it depends on presence.
         """
-        memberships, params = self.session.memberships, call.params
-        membership = await memberships.find(params.table, token=params.token)
-        absence = None
-        while handler.of_players:
-            absence = await self._context.broadcaster.absences.at_command(membership.live_table)
-            if membership.settled:
-                break
-            await membership.settle()
-        sender = membership.sender(METHOD_RIGHTS.get(call.method))
-        assert sender is not None  # it is settled
-        self._execute(call, handler, membership, sender, absence)
+        params, absence = call.params, None
+        try:
+            membership = await self.session.find(params.table, token=params.token)
+            while method.absence:
+                absence = await self._context.broadcaster.absences.at_command(membership.live_table)
+                if membership.settled:
+                    break
+                await membership.settle()
+            sender = membership.sender(method.right)
+            assert sender is not None  # it is settled
+            self._submit(call, method, membership, sender, absence)
+        except (DealerError, asyncio.CancelledError):
+            self.session.budget.written.refund(method.written)  # nothing was submitted
+            raise
 
-    def _execute(
+    def _submit(
         self,
         call: wire.Call,
-        handler: CommandHandler,
+        method: Method,
         membership: Membership,
         sender: Sender,
         absence: Absence | None = None,
     ) -> None:
+        """Make the command, charge what it costs beyond an event, and have it decided."""
         params, live_table, session = call.params, membership.live_table, self.session
         actor, scope = sender
-        table = live_table.table
-        command = handler.build(actor, params, table)
+        assert method.build is not None
+        command = method.build(actor, params, live_table.table)
         if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
-        if type(command) is Draw and command.count == 1 and not command.whole:
-            # The most frequent command, without two calls.
-            cost, more = BYTES_PER_COMMIT + BYTES_PER_EVENT, 0.0
-        else:
-            cost, more = bytes_written(command, table), weight(command, table)
-        session.budget.pay(cost, self._context.clock())
-        if more:
-            session.charge(more)
-        if actor.host and (handler.role == "host" or actor.seat is None):
+        cost = ONE_EVENT
+        if type(command) is not Draw or command.count != 1 or command.whole:
+            cost = self._charge(command, live_table.table)
+        if actor.host and (method.scope == "host" or actor.seat is None):
             scope = "host"
-        done: OnResult = partial(self._on_outcome, call, handler, cost)
-        if actor.service and call.method in JOURNALLED:
-            done = partial(self._on_service_outcome, call, membership, done)
-        key, service = None, self._context.service
+        key = None
         if params.cmd is not None:
             key = IdempotencyKey(scope, params.cmd, wire.content(call))
+        done: OnResult = partial(self._on_outcome, call, method, cost)
+        if actor.service and method.journal:
+            done = partial(self._on_service_outcome, call, membership, done)
+        service = self._context.service
         if type(command) is DrawAtRandom:
             draw = partial(
                 service.draw_at_random, live_table, command, key=key, expect=params.expect
             )
-            self._start(call, partial(self._draw_at_random, call, handler, draw, cost))
+            self._start(call, partial(self._draw_at_random, call, method, draw, cost))
             return
+        execution = CommandExecution(
+            command=command, done=done, key=key, expect=params.expect, origin=session.transport
+        )
         self._context.in_flight += 1
         self._submitted += 1
-        if not handler.measured:
-            service.submit(
-                live_table, command, done, key=key, expect=params.expect, origin=session.transport
-            )
-            return
-        started_at = thread_time()
-        try:
-            service.submit(
-                live_table, command, done, key=key, expect=params.expect, origin=session.transport
-            )
-        finally:
+        started_at = thread_time() if method.measured else 0.0
+        service.processor.submit(live_table, execution)
+        if method.measured:
             session.budget.cpu.step(thread_time() - started_at)
+
+    def _charge(self, command: Command, table: Table) -> int:
+        """Charge what a command costs beyond `ONE_EVENT`; returns its bytes, for a refund."""
+        cost = bytes_written(command, table)
+        self.session.budget.written.charge(cost - ONE_EVENT)
+        if more := weight(command, table):
+            self.session.charge(more)
+        return cost
 
     def _on_service_outcome(
         self, call: wire.Call, membership: Membership, done: OnResult, outcome: Outcome
@@ -225,9 +259,8 @@ class Dispatcher:
             )
         done(outcome)
 
-    def _on_outcome(
-        self, call: wire.Call, handler: CommandHandler, cost: int, outcome: Outcome
-    ) -> None:
+    def _on_outcome(self, call: wire.Call, method: Method, cost: int, outcome: Outcome) -> None:
+        """Answer a command, whose events the broadcaster has pushed to the others."""
         self._context.in_flight -= 1
         self._submitted -= 1
         held = outcome.held if isinstance(outcome, CommandResult) else b""
@@ -240,7 +273,7 @@ class Dispatcher:
                 cpu.tokens -= EVENT_SECONDS
             else:
                 cpu.step(EVENT_SECONDS * count)
-            answer = handler.answer(outcome)
+            answer = method.answer(outcome)
             unsent, held = held, b""  # `answer` sends them, whatever happens
             self.session.answer(call, answer, held=unsent)
         except Exception as error:
@@ -253,7 +286,7 @@ class Dispatcher:
     async def _draw_at_random(
         self,
         call: wire.Call,
-        handler: CommandHandler,
+        method: Method,
         draw: Callable[[], Awaitable[CommandResult]],
         cost: int,
     ) -> None:
@@ -263,7 +296,7 @@ class Dispatcher:
             self.session.budget.refund(cost, error)
             raise
         self.session.budget.cpu.step(EVENT_SECONDS * len(done.events))
-        self.session.answer(call, handler.answer(done))
+        self.session.answer(call, method.answer(done))
 
     # Requests that take more than one step
 
@@ -305,7 +338,7 @@ class Dispatcher:
         """Run the queued requests, up to the next that blocks."""
         queued, self._queued = self._queued or deque(), None
         while queued and not self._is_blocked() and not self.session.closed:
-            self._handle(queued.popleft())  # in a task whose steps are charged
+            self.receive(queued.popleft())  # in a task whose steps are charged
         self._queued_bytes = sum(map(len, queued))
         if self._is_blocked():
             self._queued = queued

@@ -1,8 +1,11 @@
-"""Methods that change the role of a connection at a table: open, join, watch, resume, leave."""
+"""Methods that change the role of a connection at a table: open, join, watch, resume, leave.
+
+A subscription starts from a snapshot, or after the last version that the client has seen.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,14 +22,13 @@ from dealer.game.events import TableOpened
 from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, text_bytes_written
 from dealer.gateway.rpc.commands import command_key, deck_codes
-from dealer.gateway.rpc.resume import Resumption, members, resume, start_stream, take_snapshot
 from dealer.gateway.rpc.seating import seat_for
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
-from dealer.service import CommandResult, LiveTable
+from dealer.service import CommandResult, LiveTable, Snapshot
 from dealer.service.execution import ANONYMOUS_SCOPE
 from dealer.service.service_keys import ServiceKey
 from dealer.service.service_tables import Owner, opening_key
@@ -38,8 +40,8 @@ async def table_open(session: Session, call: Call) -> None:
     q: p.TableOpen = call.params
     if session.answer_again(call):
         return
-    service, memberships = session.context.service, session.memberships
-    memberships.require_room()
+    service = session.context.service
+    session.require_room()
     owner = session.service_key
     if owner is not None:
         require_right(owner, "open")
@@ -56,11 +58,11 @@ async def table_open(session: Session, call: Call) -> None:
         live_table, done = await _open_as_player(session, call)
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
     tokens = service.tokens_of(opened.key)
-    membership = memberships.get(live_table.table_id) or Membership(live_table, owner)
+    membership = session.memberships.get(live_table.table_id) or Membership(live_table, owner)
     if owner is None:
-        memberships.become_host(membership)
+        session.become_host(membership)
     else:
-        memberships.add(membership)
+        session.add(membership)
     answer = r.Opened(
         table=live_table.table_id,
         host_token=tokens.host(live_table.id) if q.host else None,
@@ -114,17 +116,16 @@ async def table_join(session: Session, call: Call) -> None:
     q: p.TableJoin = call.params
     if session.answer_again(call):
         return
-    memberships = session.memberships
-    membership = await memberships.find(q.table)
+    membership = await session.find(q.table)
     temporary = membership.subscription is None
-    subscription = memberships.add(membership)
+    subscription = session.add(membership)
     try:
         holder = await seat_for(session, call, membership)
     except DealerError:
         if temporary:
-            memberships.leave(membership)
+            session.leave(membership)
         raise
-    memberships.take_seat(membership, holder)
+    session.take_seat(membership, holder)
     live_table = membership.live_table
     tokens = session.context.service.tokens_of(live_table.table.key)
     token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
@@ -139,9 +140,9 @@ async def table_join(session: Session, call: Call) -> None:
 async def table_watch(session: Session, call: Call) -> None:
     """Watch a table without a seat, from now on or from after the last version seen."""
     q: p.TableWatch = call.params
-    membership = await session.memberships.find(q.table, token=q.token)
+    membership = await session.find(q.table, token=q.token)
     membership.require_watching()
-    session.memberships.add(membership)
+    session.add(membership)
     if q.after is not None:
         await _answer_resume(session, call, membership, q.after)
         return
@@ -153,7 +154,7 @@ async def table_watch(session: Session, call: Call) -> None:
 async def table_resume(session: Session, call: Call) -> None:
     """Resume with a token; the events after the last one seen follow."""
     q: p.TableResume = call.params
-    membership = await session.memberships.find(q.table, token=q.token)
+    membership = await session.find(q.table, token=q.token)
     await _answer_resume(session, call, membership, q.after)
 
 
@@ -172,7 +173,7 @@ async def session_hello(session: Session, call: Call) -> None:
     resumptions: list[Resumption] = []
     for given in q.tokens:
         try:
-            membership = await session.memberships.find(given.table, token=given.token)
+            membership = await session.find(given.table, token=given.token)
             after = membership.live_table.committed if given.after is None else given.after
             resumption = await resume(session, membership, after)
         except DealerError as error:
@@ -194,8 +195,7 @@ async def table_leave(session: Session, call: Call) -> None:
     The result has `host` if this connection stays.
     """
     q: p.Command = call.params
-    memberships = session.memberships
-    membership = await memberships.find(q.table, token=q.token)
+    membership = await session.find(q.table, token=q.token)
     live_table, actor = membership.live_table, membership.actor()
     if actor.seat is None and membership.subscription is None:
         membership.require_watching()  # the answer contains the table's version
@@ -210,5 +210,140 @@ async def table_leave(session: Session, call: Call) -> None:
             done = await session.context.service.execute(live_table, command, key=key)
         version = done.version
     if not stays:
-        memberships.leave(membership)
+        session.leave(membership)
     session.answer(call, r.Left(version=version, host=stays or None))
+
+
+# Start of a subscription
+
+
+class Resumption(NamedTuple):
+    """A resume that is ready: its answer, and what is sent after the answer.
+
+    Events after version `after` follow, preceded by the notification `snapshot` if there is a
+    `reset`.
+    """
+
+    membership: Membership
+    answer: r.Resumed
+    after: int
+    reset: r.Snapshot | None = None
+
+    def start(self, session: Session) -> None:
+        """Send what follows the answer."""
+        if self.reset is not None:
+            session.send(wire.notification("snapshot", self.reset))
+        start_stream(session, self.membership, self.after, say_resumed=True)
+
+
+async def take_snapshot(session: Session, membership: Membership) -> Snapshot:
+    """The table as this client may see it; a stream that already runs is sent up to its version."""
+    broadcaster, subscription = session.context.broadcaster, session.add(membership)
+    await _subscribe_as_seat(session, membership)
+    with broadcaster.paused(subscription):
+        seen = await snapshot(session, membership)
+        _show_faces(session, membership)
+        await broadcaster.send_until(subscription, upto=seen.version)
+    return seen
+
+
+async def snapshot(session: Session, membership: Membership) -> Snapshot:
+    """The table as this client may see it, in a turn of the client's address.
+
+    It is that of the seat which the membership has at the end.
+    """
+    async with session.turn():
+        while True:
+            await membership.settle()
+            viewer = membership.holder
+            seen = await session.context.service.snapshot(membership.live_table, viewer)
+            if membership.refresh() == viewer:
+                return seen
+
+
+async def resume(session: Session, membership: Membership, after: int) -> Resumption:
+    """Continue after a version with events, or with a snapshot where they cannot be sent."""
+    context, live_table = session.context, membership.live_table
+    subscription = session.add(membership)
+    await _subscribe_as_seat(session, membership)
+    context.metrics.resumes += 1
+    version = live_table.committed
+    with context.broadcaster.paused(subscription):
+        if after > version or version - after > context.limits.resume:
+            return await _resume_from_snapshot(session, membership, after)
+
+        def pay() -> None:
+            session.budget.pay(BYTES_PER_COMMIT, context.clock())
+
+        size, note = await context.service.checkpoint(live_table, writing=pay)
+        await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
+    table = live_table.table_id
+    answer = r.Resumed(checkpoint=note, **role(membership), table=table, version=size)
+    return Resumption(membership, answer, after)
+
+
+async def _resume_from_snapshot(session: Session, membership: Membership, after: int) -> Resumption:
+    context, live_table = session.context, membership.live_table
+    context.metrics.resets += 1
+    seen = await snapshot(session, membership)
+    _show_faces(session, membership)
+    seat_and_host = role(membership)
+    proof: list[str] | None = None
+    if after == 0:
+        proof = []  # every log is consistent with the empty one
+    elif after <= seen.version:
+        async with session.turn():
+            proof = await context.service.consistency.proof(
+                live_table, old=after, new=seen.version, edge=seen.edge, pause=session.pause
+            )
+    answer = r.Resumed(
+        checkpoint=seen.checkpoint,
+        reset=True,
+        table=live_table.table_id,
+        version=seen.version,
+        **seat_and_host,
+    )
+    reset = r.Snapshot(reset=True, proof=proof, **members(membership, seen))
+    return Resumption(membership, answer, seen.version, reset)
+
+
+async def _subscribe_as_seat(session: Session, membership: Membership) -> None:
+    await membership.settle()
+    _show_faces(session, membership)
+
+
+def _show_faces(session: Session, membership: Membership) -> None:
+    """Push the faces of the seat that this connection acts for."""
+    holder = membership.holder
+    if holder is not None:
+        session.context.broadcaster.take_seat(session.add(membership), holder)
+
+
+def start_stream(
+    session: Session, membership: Membership, version: int, *, say_resumed: bool = False
+) -> None:
+    """Push the events after a version; to be called once the answer is sent.
+
+    Nothing is pushed to a session that cannot receive it.
+    """
+    subscription = membership.subscription
+    if subscription is not None and session.pushes:
+        session.context.broadcaster.start(subscription, after=version, say_resumed=say_resumed)
+
+
+def members(membership: Membership, seen: Snapshot) -> dict[str, Any]:
+    """The members of a result that contains a snapshot."""
+    return {"table": membership.live_table.table_id, **seen._asdict()}
+
+
+def role(membership: Membership) -> dict[str, Any]:
+    """The members of a result that says who the connection is at a table."""
+    holder = membership.holder
+    return {"seat": None if holder is None else holder.seat, "host": membership.host or None}
+
+
+def table_status(membership: Membership) -> r.TableStatus:
+    live_table = membership.live_table
+    return r.TableStatus(
+        table=live_table.table_id, version=live_table.committed, **role(membership)
+    )

@@ -93,13 +93,9 @@ class PostedSession(Session):
         if on_answer is not None:
             on_answer(PostedAnswer(payload, self._retry_after_ms, ends))
 
-    def admit(
-        self, id: bytes | None, method: str, seconds: float, *, automatic: bool = False
-    ) -> bool:
-        within = super().admit(id, method, seconds, automatic=automatic)
-        if not within:
-            self.finish()
-        return within
+    def limit(self, id: bytes | None, method: str, wait: float) -> None:
+        super().limit(id, method, wait)
+        self.finish()
 
     def answer(self, call: wire.Call, answer: Struct, *, held: bytes = b"") -> None:
         payload = None if call.id is None else wire.result(call.id, answer)

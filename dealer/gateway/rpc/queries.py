@@ -1,20 +1,23 @@
-"""Methods that read, and `table.cosign`."""
+"""Methods that read or follow, and `table.cosign`."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 from dealer.errors import BadRequest, NotEntitled
+from dealer.feed.positions import START
+from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, past_state_weight
-from dealer.gateway.rpc.resume import members, snapshot, table_status
+from dealer.gateway.rpc.joining import members, snapshot, table_status
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
 from dealer.gateway.wire.views import ServiceTableListing, TableListing, View
+from dealer.service.feed_access import feed_filter
 from dealer.service.service_keys import ServiceKey
-from dealer.service.service_lists import list_tables
+from dealer.service.service_tables import list_tables
 
 LISTED_PER_MESSAGE = 50
 """Tables of a service that a list may have for the cost of one more message."""
@@ -22,10 +25,10 @@ LISTED_PER_MESSAGE = 50
 
 async def session_refresh(session: Session, call: Call) -> None:
     """The tables of this connection, and its role at each."""
-    for membership in session.memberships.all():
+    for membership in tuple(session.memberships.values()):
         await membership.settle()
-    memberships = [membership for membership in session.memberships.all() if membership.may_watch()]
-    tables = [table_status(membership) for membership in memberships]
+    watched = [each for each in session.memberships.values() if each.may_watch()]
+    tables = [table_status(membership) for membership in watched]
     session.answer(call, r.TableStatuses(tables=tables))
 
 
@@ -104,11 +107,31 @@ async def _add_subjects(session: Session, membership: Membership, state: dict[st
             seat["subject"] = subject.text
 
 
+async def feed_follow(session: Session, call: Call) -> None:
+    """Follow the events of the service key's tables; a connection follows one feed at a time."""
+    q: p.FeedFollow = call.params
+    key, feed = session.service_key, session.context.service.feed
+    if key is None:
+        raise NotEntitled("Only a connection with a service key can follow the feed.")
+    filter = await feed_filter(session.context.service, key, table=q.table, types=q.type or [])
+    try:
+        place = await feed.place(START if q.after is None else q.after)
+    except ValueError:
+        raise BadRequest("`after` is not a position.") from None
+    if session.feed is not None:
+        session.context.feeds.end(session.feed)
+    if session.closed:
+        return
+    session.feed = FeedFollower(session.transport, key, filter, place)
+    session.answer(call, r.Following(position=feed.generations.text(place)))
+    session.context.feeds.start(session.feed)
+
+
 async def table_presence(session: Session, call: Call) -> None:
     """The live connections of a table; a notification follows whenever they change."""
     membership = await _find(session, call.params)
     presence = session.context.broadcaster.presence
-    subscription = session.memberships.add(membership)
+    subscription = session.add(membership)
     attendance = presence.attendance(membership.live_table)
     session.answer(call, attendance)
     presence.follow(subscription, attendance)
@@ -117,7 +140,7 @@ async def table_presence(session: Session, call: Call) -> None:
 async def table_cosign(session: Session, call: Call) -> None:
     """Cosign a checkpoint with the key that the seat was taken with."""
     q: p.TableCosign = call.params
-    membership = await session.memberships.find(q.table, token=q.token)
+    membership = await session.find(q.table, token=q.token)
     if membership.holder is None:
         raise NotEntitled("Only players with a seat at this table can cosign its checkpoints.")
     with session.paying(BYTES_PER_COMMIT):
@@ -145,6 +168,6 @@ async def rpc_discover(session: Session, call: Call) -> None:
 
 async def _find(session: Session, q: p.OfTable) -> Membership:
     """The membership at a table that this client may see."""
-    membership = await session.memberships.find(q.table, token=q.token)
+    membership = await session.find(q.table, token=q.token)
     membership.require_watching()
     return membership

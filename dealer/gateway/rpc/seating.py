@@ -36,7 +36,7 @@ from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
 async def seat_ticket(session: Session, call: Call) -> None:
     """Make a ticket, by which a user of this service may take a seat at the table, once."""
     q: p.SeatTicket = call.params
-    membership = await session.memberships.find(q.table)
+    membership = await session.find(q.table)
     live_table = membership.live_table
     if membership.service is None:
         membership.require_watching()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from time import perf_counter
 
@@ -20,15 +19,18 @@ from dealer.errors import (
     Overloaded,
     RateLimited,
     Refused,
+    TooManyTables,
     Unavailable,
 )
+from dealer.game.commands import Actor
+from dealer.game.state import SeatHolder
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.push.feeds import FeedFollower
-from dealer.gateway.push.subscription import Transport
+from dealer.gateway.push.membership import Membership, Subscription, Transport
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.rpc.memberships import Memberships
 from dealer.gateway.wire import protocol as wire
+from dealer.service import LiveTable
 from dealer.service.service_keys import ServiceKey
 
 PING_FRAME = "ping frame"
@@ -45,11 +47,14 @@ SUSPICIOUS = (BadKey, BadToken, CommandReused, EntropyMismatch)
 
 
 class Session:
-    """State of one connection; it writes to `transport`. `table` is the id in its address.
+    """State of one connection; it writes to `transport`.
 
-    `service_key` is the valid key of another server's connection, None for a player's.
-    `pushes` says whether events can follow an answer. `number` distinguishes it from other sessions
-    of this server, in the log lines.
+    `named` is the table in the address of the connection. `memberships` are its tables by id, at
+    most as many as its limits say, unless the connection has a service key; a closed table counts
+    until another one needs its room. `default` is the one that a request without a table means.
+    `service_key` is the valid key of another server's connection, None for a player's. `pushes`
+    says whether events can follow an answer. `number` distinguishes it from other sessions of this
+    server, in the log lines. `allowance` has the buckets of this connection.
     """
 
     pushes = True
@@ -63,23 +68,17 @@ class Session:
         service_key: ServiceKey | None = None,
     ) -> None:
         self.context = context
+        self.transport = transport
+        self.named = table
         self.service_key = service_key
         self.feed: FeedFollower | None = None
         context.sessions += 1
         self.number = context.sessions
-        self.transport = transport
-        self.memberships = Memberships(
-            context.service,
-            context.broadcaster,
-            transport,
-            bound=context.limits.tables,
-            named=table,
-            service_key=service_key,
-            authenticated=self._authenticated,
-        )
+        self.memberships: dict[str, Membership] = {}
+        self.default: Membership | None = None
         self.closed = False
         self.budget = transport.budget
-        self._allowance = self.budget.lease(context.clock())
+        self.allowance = self.budget.lease(context.clock())
         self._answers: dict[tuple[str | None, str], tuple[bytes, Struct]] = {}
 
     def identify(self, key: str) -> None:
@@ -93,51 +92,155 @@ class Session:
             raise BadKey("This service key is not valid, or was revoked; ask the operator.")
         if found == self.service_key:
             return
-        if self.service_key is not None or self.memberships.all():
+        if self.service_key is not None or self.memberships:
             raise BadRequest("Give a service key with the first request of a connection only.")
         now = self.context.clock()
         budget = self.context.budgets.key(found.id, now)
         if budget.connections >= self.context.limits.key_connections:
             raise Overloaded("This service key has too many connections; close others first.")
-        self.budget.release(self._allowance, now)
+        self.budget.release(self.allowance, now)
         self.transport.charge_to(budget, found)
-        self.budget, self._allowance = budget, budget.lease(now)
-        self.service_key = self.memberships.service_key = found
+        self.budget, self.allowance = budget, budget.lease(now)
+        self.service_key = found
 
     def close(self) -> None:
         """Release the connection's tables and its allowance."""
         if self.closed:
             return
         self.closed = True
-        self.budget.release(self._allowance, self.context.clock())
-        self.memberships.leave_all()
+        self.budget.release(self.allowance, self.context.clock())
+        for membership in tuple(self.memberships.values()):
+            self.leave(membership)
         if self.feed is not None:
             self.context.feeds.end(self.feed)
 
-    def _authenticated(self, player: Hashable) -> None:
-        self.context.budgets.authenticated(player, self._allowance, self.context.clock())
+    # Tables
+
+    async def find(self, table: str | None, *, token: str | None = None) -> Membership:
+        """The membership at a table; a temporary one, which is not kept, if there is none.
+
+        The table is at least as recent as any answer that a process on the same database has given,
+        and the seat of the membership is on disk. A token is verified once, and its role is kept
+        on this connection.
+        """
+        service, key = self.context.service, self.service_key
+        membership = self.default if table is None else self.memberships.get(table)
+        if membership is None:
+            name = table or self.named
+            if name is None:
+                raise BadRequest("Name the table: there is none, or several, that could be meant.")
+            membership = Membership(await service.load(name))
+            if key is not None:
+                table_id = membership.live_table.id
+                membership.service = await service.service_tables.authority(table_id, key)
+        else:
+            await service.catch_up(membership.live_table)
+        await membership.settle()
+        if token is not None and token not in membership.tokens:
+            await self._accept_token(membership, token)
+        return membership
+
+    async def _actor(self, live_table: LiveTable, token: str) -> Actor:
+        """The sender that a token names, accepted or refused only once the reason is on disk.
+
+        Clients forget a token that was refused, and the seat may have been left, or moved to, in a
+        void state.
+        """
+        tokens = self.context.service.tokens_of(live_table.table.key)
+        while True:
+            version = live_table.table.version
+            try:
+                actor = tokens.actor(live_table.id, live_table.table, token)
+            except BadToken:
+                if await live_table.wait_committed(version):
+                    raise
+                continue
+            holder = live_table.table.holder(actor.seat)
+            if holder is None or holder.taken_at <= live_table.committed:
+                return actor
+            await live_table.wait_committed(holder.taken_at)
+
+    async def _accept_token(self, membership: Membership, token: str) -> None:
+        live_table = membership.live_table
+        actor = await self._actor(live_table, token)
+        self.add(membership)
+        holder = live_table.table.holder(actor.seat)
+        if holder is not None:
+            self.take_seat(membership, holder)
+            self.context.broadcaster.presence.changed(live_table)
+        else:
+            self.become_host(membership)
+        membership.tokens.add(token)
+
+    def add(self, membership: Membership) -> Subscription:
+        """Keep a membership, with a subscription; TooManyTables if that exceeds the bound."""
+        if membership.subscription is None:
+            self.require_room()
+            self.memberships[membership.live_table.table_id] = membership
+            self._find_default()
+        if membership.subscription is None or membership.subscription.ended:
+            membership.subscription = self.context.broadcaster.subscribe(self.transport, membership)
+        return membership.subscription
+
+    def require_room(self) -> None:
+        """Raise TooManyTables unless this connection may be on one more table.
+
+        If it is at the bound, the earliest table that is over for it is dropped.
+        """
+        memberships, bound = self.memberships, self.context.limits.tables
+        if self.service_key is not None or len(memberships) < bound:
+            return
+        over = next((each for each in memberships.values() if each.is_over()), None)
+        if over is None:
+            raise TooManyTables(
+                f"This connection is at {bound} tables, the maximum; leave one of them first."
+            )
+        self.leave(over)
+
+    def become_host(self, membership: Membership) -> None:
+        """Act with the host token of a table from now on."""
+        self.add(membership)
+        membership.become_host()
+        self._authenticated("host", membership.live_table.id)
+
+    def take_seat(self, membership: Membership, holder: SeatHolder) -> None:
+        """Act for a seat; BadRequest if this connection acts for another one at this table."""
+        membership.take_seat(holder)
+        self._authenticated(membership.live_table.id, *holder)
+
+    def leave(self, membership: Membership) -> None:
+        """End the subscription, and drop the membership."""
+        if membership.subscription is not None:
+            self.context.broadcaster.end(membership.subscription)
+            membership.subscription = None
+            del self.memberships[membership.live_table.table_id]
+            self._find_default()
+
+    def _find_default(self) -> None:
+        if self.named is not None:
+            self.default = self.memberships.get(self.named)
+        else:
+            only = tuple(self.memberships.values())
+            self.default = only[0] if len(only) == 1 else None
+
+    def _authenticated(self, *identity: str | bytes | int) -> None:
+        """Carry over the debt of an identity that the connection proves, or receives.
+
+        It is a seat with the version at which it was taken, or a table's host. A player's key is
+        none: it is public, and a connection that names it has not proved to have it.
+        """
+        self.context.budgets.authenticated(identity, self.allowance, self.context.clock())
 
     # Rate limits
 
-    def admit(
-        self, id: bytes | None, method: str, seconds: float, *, automatic: bool = False
-    ) -> bool:
-        """Whether a message is within the rates of this connection and of its address.
+    def limit(self, id: bytes | None, method: str, wait: float) -> None:
+        """Refuse a message that was not admitted; close the connection if it does not slow down.
 
-        Otherwise refuses it, and closes the connection of a client that does not slow down. Either
-        way it is charged `seconds` of the event loop: a refusal, too, was decoded.
+        `wait` is what `ClientBudget.admit` says.
         """
-        now, allowance = self.context.clock(), self._allowance
-        bucket, weight = allowance.commands, 1.0
-        if automatic:
-            bucket, weight = allowance.automatic, AUTOMATIC_WEIGHT
-        # A pong costs hardly any time, and without pongs a client would disconnect.
-        wait = self.budget.admit(weight, now, bucket, timed=method is not PING_FRAME)
-        self.budget.cpu.tokens -= seconds
-        if not wait:
-            return True
+        now = self.context.clock()
         self.context.metrics.calls[method, RateLimited.reason] += 1
-        if allowance.patience.take(now) or self.budget.blocked(now):
+        if self.allowance.patience.admit(now) or self.budget.blocked(now):
             self.transport.close_with(
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
@@ -145,11 +248,10 @@ class Session:
             owed = self.budget.busy(now)
             reason = self.budget.cpu_exhausted if owed else "Too many requests"
             self.refuse(id, rate_limited(reason, max(wait, owed)))
-        return False
 
     def charge(self, weight: float) -> None:
         """Charge the additional cost of an accepted message, in messages."""
-        self._allowance.commands.charge(weight)
+        self.allowance.commands.charge(weight)
         self.budget.charge(weight)
 
     def paying(self, written: int, *, decks: int = 0) -> AbstractContextManager[None]:

@@ -12,7 +12,6 @@ import msgspec
 from dealer.errors import REFUSALS, BadRequest, Overloaded, RateLimited, Unavailable
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.methods import METHODS
-from dealer.gateway.rpc.rights import METHOD_RIGHTS
 from dealer.gateway.schema.components import components, notifications, result_title
 from dealer.gateway.schema.json_schema import first_paragraph, reference
 from dealer.gateway.wire import results as r
@@ -125,7 +124,7 @@ def _errors() -> dict[str, Any]:
 
 def _method(name: str) -> dict[str, Any]:
     names = [*(f"fault{code}" for code in ErrorCode), *refusals_of(name)]
-    who = {"x-rule": RULE_OF.get(name), "x-service-right": METHOD_RIGHTS.get(name)}
+    who = {"x-rule": RULE_OF.get(name), "x-service-right": METHODS[name].right}
     return {member: given for member, given in who.items() if given is not None} | {
         "name": name,
         "summary": METHODS[name].summary,

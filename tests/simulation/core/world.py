@@ -19,8 +19,8 @@ from typing import Any
 
 from dealer.errors import DealerError
 from dealer.service import Service, startup
-from dealer.service.auto_close import AutoClose
-from dealer.service.opener import Openers
+from dealer.service.close_tables import AutoClose
+from dealer.service.lobby import Openers
 from dealer.webhooks.runner import WebhookRunner
 from tests.simulation import checks
 from tests.simulation.core import checks as core_checks

@@ -7,11 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from dealer.game.state import Table
-from dealer.gateway.push import event_frames
-from dealer.gateway.push.backlog import Backlog
+from dealer.gateway.push import broadcaster
 from dealer.gateway.push.broadcaster import Broadcaster
-from dealer.gateway.push.membership import Membership
-from dealer.gateway.push.subscription import Subscription
+from dealer.gateway.push.membership import Membership, Subscription
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
 from dealer.service import executor
 from dealer.service.service import Service
@@ -27,10 +25,10 @@ def resume_one_version_late(
     start(self, subscription, after=after + 1 if behind else after, **more)
 
 
-@fault_of(Backlog, "send")
-async def backlog_ends_too_early(send: Any, self: Backlog, subscription: Subscription) -> None:
+@fault_of(Broadcaster, "_send_backlog")
+async def backlog_ends_too_early(send: Any, self: Broadcaster, subscription: Subscription) -> None:
     """A subscription that was read one chunk counts as up to date."""
-    await self.send_chunk(subscription)
+    await self._send_chunk(subscription)
     subscription.cursor = subscription.live_table.committed
 
 
@@ -49,13 +47,18 @@ def live_push_ignores_the_cursor(
 @fault
 def seat_keeps_its_rights_after_leaving() -> list[Replacement]:
     """A connection acts for the seat that it had, also when its player has left it."""
+
+    def keep_seat(self: Membership) -> Any:
+        self.holder = self._taken
+        return self.holder
+
     return [
-        Replacement(Membership, "holder", lambda _: property(lambda self: self._holder)),
+        Replacement(Membership, "refresh", lambda _: keep_seat),
         Replacement(Broadcaster, "_lose_seat", lambda _: lambda self, subscription: None),
     ]
 
 
-@fault_of(event_frames, "event_frame")
+@fault_of(broadcaster, "event_frame")
 def private_face_sent_to_every_seat(frame: Any, entries: Any, viewer: Any) -> bytes:
     """The frame of the player who drew a card goes to the other players, too."""
     for entry in entries:

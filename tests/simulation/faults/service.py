@@ -11,12 +11,10 @@ from dealer.service import head_poller, loading, restore_check
 from dealer.service.checkpoints import Checkpoints
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.deadlines import Deadlines
-from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_ring import EventRing
-from dealer.service.execution import CommandResult
+from dealer.service.execution import CommandResult, StoredCommand
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
-from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
 from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault, fault_of
@@ -87,7 +85,7 @@ async def foreign_events_not_published(advance: Any, self: Loader, live_table: L
     return fresh, replace(notice, entries=[], notes=[])
 
 
-@fault_of(RejectionConfirmer, "reject")
+@fault_of(CommandProcessor, "_reject")
 def nothing_to_do_answered_from_memory(
     reject: Any, self: Any, live_table: LiveTable, request: Any, outcome: Any
 ) -> None:
@@ -106,11 +104,11 @@ async def stale_node_is_not_caught_up(_: Any, self: Reloader, live_table: LiveTa
 
 @fault_of(CommandProcessor, "_settle_lost")
 def waiting_repetition_forgotten(
-    lost: Any, self: CommandProcessor, execution: Any, result: Any
+    lost: Any, self: CommandProcessor, live_table: Any, execution: Any, result: Any
 ) -> None:
     """When an append is lost, the repetitions that wait for its answer never get one."""
     execution.waiters = []
-    lost(self, execution, result)
+    lost(self, live_table, execution, result)
 
 
 @fault_of(LiveTable, "postpone_draw")
@@ -152,24 +150,24 @@ async def snapshot_of_another_version(
     return found._replace(version=found.version - 1) if found.version > 20 else found
 
 
-@fault_of(DuplicateCommands, "answer")
+@fault_of(CommandProcessor, "answer_repeated")
 def any_repetition_is_answered_as_the_first(
     answer: Any, self: Any, live_table: LiveTable, request: Any, stored: Any, *rest: Any
 ) -> None:
     """A repetition gets the table's present version instead of the first answer's."""
-    if stored.committed and not rest:
+    if isinstance(stored, StoredCommand) and not rest:
         stored.version, stored.count = live_table.committed, 1
     answer(self, live_table, request, stored, *rest)
 
 
 @fault_of(CommandProcessor, "_settle_lost")
 def known_command_decided_again(
-    lost: Any, self: CommandProcessor, execution: Any, result: Any
+    lost: Any, self: CommandProcessor, live_table: Any, execution: Any, result: Any
 ) -> None:
     """What the log says of a command that another node carried out is not looked at."""
     if isinstance(result, Known):
         execution.name = None
-    lost(self, execution, result)
+    lost(self, live_table, execution, result)
     execution.duplicate_of = None
 
 
