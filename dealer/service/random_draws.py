@@ -54,7 +54,7 @@ class RandomDraws:
 
         execution.done, execution.then, execution.drawn = started, draw, answer
         with live_table.held():
-            self._processor.decide_again(live_table, execution)
+            self._processor.submit(live_table, execution)
             return await future
 
     async def _resume(
@@ -91,7 +91,7 @@ class RandomDraws:
         again = CommandExecution(
             command=draw, done=answer, name=f"{execution.name}/draw", digest=execution.digest
         )
-        self._processor.decide_again(live_table, again)
+        self._processor.submit(live_table, again)
 
     async def _sealed_at(self, live_table: LiveTable, *, after: int) -> int | None:
         """The version of the DeckSealed of the shuffle begun at `after`; None before it."""

@@ -110,7 +110,7 @@ async def test_a_repetition_is_answered_though_reading_its_events_fails(
     live_table = await new_table(service)
     key = IdempotencyKey("seat", "one", b"content")
     await service.execute(live_table, StartShuffle(HOST), key=key)
-    monkeypatch.setattr(service._processor.reloader, "catch_up", fail)
+    monkeypatch.setattr(service.processor.reloader, "catch_up", fail)
     with pytest.raises(Unavailable):
         await service.execute(live_table, StartShuffle(HOST), key=key)
     assert [type(error) for error in reported] == [ZeroDivisionError]
@@ -122,7 +122,7 @@ async def test_refusals_are_answered_though_confirming_them_fails(
     service = await open_service()
     live_table = await new_table(service)
     monkeypatch.setattr(service.log, "shared", True)
-    monkeypatch.setattr(service._processor.reloader, "catch_up", fail)
+    monkeypatch.setattr(service.processor.reloader, "catch_up", fail)
     outcomes = Outcomes(2)
     for name in ("one", "two"):
         service.submit(live_table, TakeSeat("player 0"), done=outcomes.of(name))
@@ -136,7 +136,7 @@ async def test_a_table_whose_reload_cannot_be_published_is_loaded_again(
     one, two = await open_service(), await open_service()
     here, there = await shared_table(one, two)
     await two.execute(there, TakeSeat("Dan"))
-    monkeypatch.setattr(one._processor.reloader, "_on_foreign_events", fail)
+    monkeypatch.setattr(one.processor.reloader, "_on_foreign_events", fail)
     outcomes = Outcomes(2)
     for name in ("Eve", "Fay"):
         one.submit(here, TakeSeat(name), done=outcomes.of(name))
