@@ -49,7 +49,7 @@ def check_house(flag: str, value: str) -> None:
 
 
 def check_host_names(flag: str, values: tuple[str, ...]) -> None:
-    from dealer.gateway.http.host_names import ascii_name
+    from dealer.gateway.net.host_names import ascii_name
 
     for name in values:
         if not _HOST_NAME.fullmatch(ascii_name(name)):
@@ -60,7 +60,7 @@ def check_host_names(flag: str, values: tuple[str, ...]) -> None:
 
 
 def check_origins(flag: str, values: tuple[str, ...]) -> None:
-    from dealer.gateway.http.host_names import EVERY, normal_origin
+    from dealer.gateway.net.host_names import EVERY, normal_origin
 
     for origin in values:
         if origin != EVERY and normal_origin(origin) is None:
@@ -85,7 +85,7 @@ def check_path(flag: str, value: str) -> None:
 
 
 def check_frame_ancestors(flag: str, values: tuple[str, ...]) -> None:
-    from dealer.gateway.http.host_names import normal_origin
+    from dealer.gateway.net.host_names import normal_origin
 
     for origin in values:
         found = _ORIGIN.fullmatch(normal_origin(origin) or origin)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import nan
 
-from dealer.gateway.http.ops import Operations
+from dealer.gateway.clients import ConnectionRegistry
+from dealer.gateway.ops import Operations
 from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.ws.registry import ConnectionRegistry
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service import Service
 from dealer.service.memory import MEMORY

@@ -13,54 +13,52 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import count
 from typing import Any
 
-from websockets.asyncio.server import Server
-from websockets.http11 import Request, Response
+from websockets.http11 import Request
 
 from dealer.errors import ConfigurationError
+from dealer.gateway.admission import Admission
+from dealer.gateway.clients import (
+    BEATS,
+    ClientConnection,
+    ConnectionRegistry,
+    Endpoint,
+    WebSocketEndpoint,
+    disconnect,
+    is_socket,
+)
 from dealer.gateway.decks.endpoint import DecksEndpoint
 from dealer.gateway.documents import documents, openrpc_document
 from dealer.gateway.gauges import counters, gauges, histograms
-from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.connection import Exchange, HttpConnection
-from dealer.gateway.http.error_pages import ErrorPages
-from dealer.gateway.http.host_names import HostNames, name_of
-from dealer.gateway.http.ops import Operations
-from dealer.gateway.http.request_head import ROOT
-from dealer.gateway.http.router import Router
-from dealer.gateway.http.rpc import RpcEndpoint
-from dealer.gateway.http.static_files import PLAIN_APPEARANCE
 from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.limits import Limits
+from dealer.gateway.net.host_names import HostNames, name_of
+from dealer.gateway.net.http import ROOT
+from dealer.gateway.net.listener import Listener, listening_sockets
+from dealer.gateway.net.proxies import TrustedProxies
 from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
-from dealer.gateway.ports import open_port, port_of
+from dealer.gateway.ops import Operations, OperatorConnection
+from dealer.gateway.pages.appearance import Appearance
+from dealer.gateway.pages.router import Router
+from dealer.gateway.pages.static_files import PLAIN_APPEARANCE
+from dealer.gateway.posts import PATH as RPC_PATH
+from dealer.gateway.posts import RpcEndpoint
 from dealer.gateway.push.absence import HostAbsence
 from dealer.gateway.push.broadcaster import Broadcaster
-from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.rpc.dispatcher import Dispatcher
-from dealer.gateway.rpc.session import Session
-from dealer.gateway.ws.admission import Admission
-from dealer.gateway.ws.client_ip import TrustedProxies
-from dealer.gateway.ws.connection import ConnectionCallbacks, PlayerConnection
-from dealer.gateway.ws.drain import disconnect
-from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
-from dealer.gateway.ws.registry import BEATS, ConnectionRegistry
 from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
 from dealer.service.probe import Probe
 
-OPERATOR_SECONDS = 10.0
-"""Timeout of a request to the operator's port, with its answer."""
-
 STOPPING_SECONDS = 1.0
 """Timeout of HTTP answers that are still being made when the ports are closed."""
+
+_DECKS = ("/api/", "/static/img/")
 
 log = logging.getLogger(__name__)
 
@@ -124,19 +122,19 @@ class Gateway:
         )
         names = [*host_names, host, *filter(None, map(name_of, origins or ()))]
         self.registry = ConnectionRegistry(self.context)
-        self._admission = Admission(
-            self.context,
+        self._admission = admission = Admission(
             self.registry,
             origins=origins,
             proxies=TrustedProxies(trusted_proxies),
             hosts=HostNames(names),
         )
-        self._rpc = RpcEndpoint(self.context, self._admission.check_post)
-        check = self._admission.check_decks
-        self._decks = DecksEndpoint(self.context, check, path=path) if decks else None
-        self._error_pages = ErrorPages(appearance, frame_ancestors)
+        self._rpc = RpcEndpoint(self.context, admission.check_post)
+        self._socket = WebSocketEndpoint(self.context, admission.check_socket)
+        self._decks = DecksEndpoint(self.context, admission.check_decks, path=path)
+        self._with_decks = decks
         self._router = Router(
             self.context,
+            admission.check_page,
             documents={**documents(path), **(catalogue or shipped()).documents()},
             frame_ancestors=frame_ancestors,
             appearance=appearance,
@@ -152,9 +150,9 @@ class Gateway:
         self._address = (host, port)
         self._ops_address = (ops_host, ops_port)
         self._service_address = (service_host, service_port)
-        self._server: Server | None = None
-        self._service_server: Server | None = None
-        self._ops_server: Server | None = None
+        self._listener: Listener | None = None
+        self._service_listener: Listener | None = None
+        self._ops_listener: Listener | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._hosts = HostAbsence(service, broadcaster.absences, seconds=host_absent_seconds)
         self._lag = LoopLagMonitor(self.metrics.lag, clock=clock)
@@ -166,13 +164,13 @@ class Gateway:
 
     async def start(self) -> None:
         """Open the ports; ConfigurationError if one cannot be opened."""
-        self._server = await self._open_clients_port(*self._address)
+        self._listener = await self._open_clients_port(*self._address)
         loop = asyncio.get_running_loop()
         fields = {"address": f"{self._address[0]}:{self.port}"}
         try:
             service_host, service_port = self._service_address
             if service_port is not None:
-                self._service_server = await self._open_clients_port(
+                self._service_listener = await self._open_clients_port(
                     service_host, service_port, keys_only=True
                 )
                 fields["services"] = f"{service_host}:{self.service_port}"
@@ -180,7 +178,9 @@ class Gateway:
             if ops_port is not None:
                 await self.probe.check()
                 self._tasks.append(loop.create_task(self.probe.run()))
-                self._ops_server = await self._open_operators_port(ops_host, ops_port)
+                connection = partial(OperatorConnection, self._operations, self.context.limits)
+                listening = await listening_sockets(ops_host, ops_port)
+                self._ops_listener = Listener(listening, connection)
                 fields["operator"] = f"{ops_host}:{self.ops_port}"
         except ConfigurationError:
             await self._cancel_tasks()
@@ -191,54 +191,46 @@ class Gateway:
         self._lag.start()
         log.info("ready", extra={"fields": fields})
 
-    async def _open_clients_port(self, host: str, port: int, *, keys_only: bool = False) -> Server:
-        limits, registry = self.context.limits, self.registry
-        callbacks = ConnectionCallbacks(
-            registry.on_connect, registry.on_disconnect, registry.on_close, self._exchange
+    async def _open_clients_port(
+        self, host: str, port: int, *, keys_only: bool = False
+    ) -> Listener:
+        connection = partial(
+            ClientConnection,
+            self.registry,
+            self._endpoint_of,
+            path=self._path,
+            keys_only=keys_only,
         )
-        return await open_port(
-            host,
-            port,
-            self._run_connection,
-            self._answer,
-            limits=limits,
-            open_timeout=None,  # PlayerConnection has its own timers
-            create_connection=partial(
-                PlayerConnection, callbacks, limits, keys_only=keys_only, path=self._path
-            ),
-            admits=self._admission.admits,
-            select_subprotocol=select_subprotocol,
-        )
+        return Listener(await listening_sockets(host, port), connection, self._admission.admits)
 
-    async def _open_operators_port(self, host: str, port: int) -> Server:
-        return await open_port(
-            host,
-            port,
-            _no_websocket,
-            self._operations.answer,
-            limits=self.context.limits,
-            create_connection=HttpConnection,
-            open_timeout=OPERATOR_SECONDS,
-        )
+    def _endpoint_of(self, request: Request) -> Endpoint:
+        path = request.path
+        if is_socket(path):
+            return self._socket
+        if path == RPC_PATH and request.method == "POST":
+            return self._rpc
+        if self._with_decks and path.startswith(_DECKS):
+            return self._decks
+        return self._router
 
     @property
     def port(self) -> int:
         """The clients' port."""
-        return port_of(self._server)
+        return _port_of(self._listener)
 
     @property
     def service_port(self) -> int:
         """The services' port."""
-        return port_of(self._service_server)
+        return _port_of(self._service_listener)
 
     @property
     def ops_port(self) -> int:
         """The operator's port."""
-        return port_of(self._ops_server)
+        return _port_of(self._ops_listener)
 
     async def drain(self) -> None:
         """Shut down gracefully within `limits.drain` seconds."""
-        if self._server is None or self.context.draining:
+        if self._listener is None or self.context.draining:
             return
         context, connections = self.context, self.registry.connections
         loop, limits = asyncio.get_running_loop(), context.limits
@@ -248,8 +240,8 @@ class Gateway:
         context.service.feed.head.close()
         fields = {"connections": len(connections), "in_flight": context.in_flight}
         log.info("drain", extra={"fields": fields})
-        for server in filter(None, (self._server, self._service_server)):
-            server.close(close_connections=False)
+        for listener in filter(None, (self._listener, self._service_listener)):
+            listener.close()
         for connection in list(connections):
             connection.close_if_idle()
         answered_by = deadline - 2 * limits.closing
@@ -259,40 +251,13 @@ class Gateway:
         await _until(lambda: not connections, deadline - 1)
         aborted = list(connections)
         for connection in aborted:
-            connection.transport.abort()
+            connection.abort()
         await self._cancel_tasks()
         self._lag.close()
         await context.broadcaster.close()
         await self._close_ports()
         seconds = round(loop.time() - started_at, 3)
         log.info("drained", extra={"fields": {"seconds": seconds, "cut": len(aborted)}})
-
-    def _exchange(self, connection: ClientConnection, decks: bool) -> Exchange | None:
-        """The exchange of a POST /rpc, or of a request about decks if there are any."""
-        if not decks:
-            return self._rpc.exchange(connection)
-        return None if self._decks is None else self._decks.exchange(connection)
-
-    async def _answer(self, connection: PlayerConnection, request: Request) -> Response | None:
-        answer = self._admission.check_handshake(connection, request)
-        if is_socket(request.path):
-            return answer
-        if answer is None:
-            connection.start_http_answer()
-            made = partial(self._router.answer, connection, request)
-            answer = await metered(made, connection.budget.cpu)
-        return None if answer is None else self._error_pages.instead_of(request, answer)
-
-    async def _run_connection(self, connection: PlayerConnection) -> None:
-        self.metrics.accepted += 1
-        assert connection.request is not None
-        key = connection.service_key
-        table = table_in(connection.request.path)
-        session = Session(self.context, connection, table=table, service_key=key)
-        connection.handshake_done(Dispatcher(session))
-        if key is not None and not self.context.service.service_keys.is_valid(key):
-            connection.end_service()
-        await connection.wait_closed()
 
     async def _keepalive(self) -> None:
         for beat in count():
@@ -305,13 +270,11 @@ class Gateway:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _close_ports(self) -> None:
-        for server in (self._server, self._service_server, self._ops_server):
-            if server is not None:
-                server.close()
-                # An HTTP answer that does not end is not waited for.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(STOPPING_SECONDS):
-                        await server.wait_closed()
+        for listener in (self._listener, self._service_listener, self._ops_listener):
+            if listener is not None:
+                listener.close()
+                await listener.wait_closed()
+        await self._router.close(within=STOPPING_SECONDS)
 
 
 @asynccontextmanager
@@ -325,8 +288,10 @@ async def serve(service: Service, **settings: Any) -> AsyncIterator[Gateway]:
         await gateway.drain()
 
 
-async def _no_websocket(connection: Any) -> None:
-    """No handshake reaches the operator's port: every request there gets an HTTP answer."""
+def _port_of(listener: Listener | None) -> int:
+    if listener is None:
+        raise ConfigurationError("This port is not open.")
+    return listener.port
 
 
 async def _until(condition: Callable[[], bool], deadline: float) -> None:

@@ -14,7 +14,7 @@ import pytest_asyncio
 from playwright.async_api import Page, TimeoutError, expect
 
 from dealer.cli.demo_game import play
-from dealer.gateway.http.self_contained_page import audit_page
+from dealer.gateway.pages.self_contained_page import audit_page
 from dealer.proof.bundle import DECOMPRESSED, LINE_ENDS, UNMARKED
 from tests.browser.conftest import PHONE
 from tests.web.forged_bundles import Base, dump

@@ -138,9 +138,9 @@ PLAYING = {
 
 DRAINING = {
     "the drain begins": Point("dealer.gateway.server:Gateway.drain", "begin"),
-    "the clients are notified": Point("dealer.gateway.ws.drain:announce_drain", "end"),
+    "the clients are notified": Point("dealer.gateway.clients:announce_drain", "end"),
     "the connections are closed": Point(
-        "dealer.gateway.ws.registry:ConnectionRegistry.close_all", "end"
+        "dealer.gateway.clients:ConnectionRegistry.close_all", "end"
     ),
     "the tables are released": Point("dealer.service.service:Service.close", "end"),
     "before the log is closed": Point("dealer.eventlog.log:Log.close", "begin"),

@@ -11,7 +11,7 @@ import pytest
 from dealer import __version__
 from dealer.config import SETTINGS
 from dealer.gateway import Limits
-from dealer.gateway.http.ops import NEW_TABLES
+from dealer.gateway.ops import NEW_TABLES
 from tests.distributions.tools import PYTHON, ROOT, python_with, run
 
 pytestmark = pytest.mark.slow

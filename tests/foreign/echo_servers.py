@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any
 
 import pytest
-from websockets.asyncio.server import Server, ServerConnection
+from websockets.asyncio.server import ServerConnection
 from websockets.asyncio.server import serve as serve_websockets
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
+from websockets.http11 import Request, Response
 
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
-from dealer.gateway.ports import open_port, port_of
-from dealer.gateway.rate_limit.budgets import ClientBudget
-from dealer.gateway.ws import connection as ws
-from dealer.gateway.ws.connection import ConnectionCallbacks, PlayerConnection
+from dealer.gateway.net import websocket
+from dealer.gateway.net.connection import Connection
+from dealer.gateway.net.listener import Listener, listening_sockets
 
 MESSAGE = 32 * 1024 * 1024
 """Bytes of the longest message; the cases' longest has 16 MiB."""
@@ -48,64 +47,53 @@ class _Echo:
     def on_ping(self) -> bool:
         return True
 
+    def finish(self) -> None:
+        """There is no drain."""
+
     def close(self) -> None:
         """There is no session to end."""
 
 
-class _EchoConnection(PlayerConnection):
+class _EchoConnection(Connection):
     _binary: list[bytes]
+
+    def check(self, request: Request) -> Response | None:
+        """Every request is a handshake."""
+        return None
+
+    def run(self, request: Request, body: bytes) -> None:
+        if self.upgrade(request):
+            self.open(_Echo(self))
 
     def echo(self, data: bytes, opcode: Opcode) -> None:
         self.write(Frame(opcode, data).serialize(mask=False))
 
-    def process_event(self, event: Any) -> None:
+    def frame_received(self, frame: Frame) -> None:
         """Echo binary messages; everything else is the gateway's."""
-        if self.dispatcher is None or not isinstance(event, Frame):
-            super().process_event(event)
-        elif event.opcode is Opcode.BINARY and event.fin:
-            self.echo(bytes(event.data), Opcode.BINARY)
-        elif event.opcode is Opcode.BINARY:
-            self._binary = [bytes(event.data)]
-        elif event.opcode is Opcode.CONT and getattr(self, "_binary", None):
-            self._binary.append(bytes(event.data))
-            if event.fin:
+        if frame.opcode is Opcode.BINARY and frame.fin:
+            self.echo(bytes(frame.data), Opcode.BINARY)
+        elif frame.opcode is Opcode.BINARY:
+            self._binary = [bytes(frame.data)]
+        elif frame.opcode is Opcode.CONT and getattr(self, "_binary", None):
+            self._binary.append(bytes(frame.data))
+            if frame.fin:
                 self.echo(b"".join(self._binary), Opcode.BINARY)
                 self._binary = []
         else:
-            super().process_event(event)
+            super().frame_received(frame)
 
 
 @asynccontextmanager
 async def gateway_echo(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
     """The port of an echo server with the gateway's connections."""
-    monkeypatch.setattr(ws, "MAX_FRAGMENTS", MESSAGE)
-    limits = Limits(message=MESSAGE)
-
-    def connected(connection: PlayerConnection) -> None:
-        connection.budget = ClientBudget(limits, 0.0)
-
-    async def run(connection: _EchoConnection) -> None:
-        connection.handshake_done(_Echo(connection))  # type: ignore[arg-type]
-        await connection.wait_closed()
-
-    async def handshake(*_: Any) -> None:
-        """Every request is one."""
-
-    def nothing(*_: Any) -> Any:
-        return None
-
-    callbacks = ConnectionCallbacks(connected, nothing, nothing, nothing)
-    server = await open_port(
-        "127.0.0.1",
-        0,
-        run,
-        handshake,
-        limits=limits,
-        create_connection=partial(_EchoConnection, callbacks, limits),
-        open_timeout=None,
-    )
-    async with _closing(server) as port:
-        yield port
+    monkeypatch.setattr(websocket, "MAX_FRAGMENTS", MESSAGE)
+    connection = partial(_EchoConnection, Limits(message=MESSAGE))
+    listener = Listener(await listening_sockets("127.0.0.1", 0), connection)
+    try:
+        yield listener.port
+    finally:
+        listener.close()
+        await listener.wait_closed()
 
 
 @asynccontextmanager
@@ -118,14 +106,8 @@ async def library_echo() -> AsyncIterator[int]:
                 await connection.send(message)
 
     server = await serve_websockets(run, "127.0.0.1", 0, compression=None, max_size=MESSAGE)
-    async with _closing(server) as port:
-        yield port
-
-
-@asynccontextmanager
-async def _closing(server: Server) -> AsyncIterator[int]:
     try:
-        yield port_of(server)
+        yield next(iter(server.sockets)).getsockname()[1]
     finally:
         server.close()
         await server.wait_closed()

@@ -13,7 +13,7 @@ class HttpResponse:
         first, *lines = head.decode().split("\r\n")
         self.status = int(first.split(" ")[1])
         self.headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in lines)}
-        if self.headers.get("transfer-encoding") == "chunked":
+        if self.body and self.headers.get("transfer-encoding") == "chunked":
             self.body = b"".join(self._chunks(self.body))
 
     @staticmethod

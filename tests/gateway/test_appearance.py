@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dealer.gateway.http.appearance import Appearance
+from dealer.gateway.pages.appearance import Appearance
 from tests.gateway.http_client import get
 from tests.gateway.tables import seat_players
 

@@ -11,7 +11,7 @@ import pytest
 
 from dealer.cli.commands.archive import archive_tables
 from dealer.game.commands import CloseTable
-from dealer.gateway.http.concurrency import MAX_CONCURRENT_PER_ADDRESS
+from dealer.gateway.pages.streams import MAX_CONCURRENT_PER_ADDRESS
 from dealer.service import Service, head_poller
 from dealer.service.startup import open_service
 from tests.gateway.http_client import get

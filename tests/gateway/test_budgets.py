@@ -10,8 +10,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 
 from dealer.gateway import Limits
+from dealer.gateway.net.proxies import client_network
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
-from dealer.gateway.ws.client_ip import client_network
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import HANDSHAKE, Refusal, RpcClient, reason_of, refused_status

@@ -9,7 +9,7 @@ import pytest
 from websockets.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 
-from dealer.gateway.ws.client_ip import TrustedProxies
+from dealer.gateway.net.proxies import TrustedProxies
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import eventually
@@ -63,7 +63,8 @@ def headers_of(**lines: list[str]) -> Headers:
 def test_the_client_is_the_last_address_that_is_no_trusted_proxy(
     peer: str, forwarded: list[str], client: str
 ) -> None:
-    assert TrustedProxies(TRUSTED).client_ip(peer, forwarded) == client
+    headers = headers_of(X_Forwarded_For=forwarded)
+    assert TrustedProxies(TRUSTED).seen(peer, headers).address == client
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,8 @@ async def test_clients_of_a_proxy_that_sends_ports_are_counted_one_by_one(
 
 
 def test_without_trusted_proxies_the_header_is_ignored() -> None:
-    assert TrustedProxies().client_ip("127.0.0.1", ["198.51.100.1"]) == "127.0.0.1"
+    headers = headers_of(X_Forwarded_For=["198.51.100.1"])
+    assert TrustedProxies().seen("127.0.0.1", headers).address == "127.0.0.1"
 
 
 @pytest.mark.parametrize("trusted", [(), ("127.0.0.0/8",)])

@@ -14,7 +14,7 @@ import pytest
 from dealer.errors import ConfigurationError
 from dealer.eventlog.encryption import HouseKeys
 from dealer.gateway import Gateway, serve
-from dealer.gateway.ws import drain
+from dealer.gateway import clients as module
 from dealer.service import Service
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import eventually, reason_of, refused_status
@@ -89,7 +89,7 @@ async def test_each_client_plays_on_until_its_own_time(gateway, connect, monkeyp
         await steps.acquire()
 
     table = await seat_and_shuffle(connect, gateway, players=4)
-    monkeypatch.setattr(drain, "sleep", wait)
+    monkeypatch.setattr(module, "sleep", wait)
     draining = asyncio.create_task(gateway.drain())
     await eventually(lambda: waiting)
     clients = [table.host, *table.players]
@@ -109,9 +109,9 @@ async def test_the_spread_of_many_connections_is_the_grace(monkeypatch) -> None:
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(drain, "sleep", wait)
+    monkeypatch.setattr(module, "sleep", wait)
     clients: list[Any] = [SilentClient() for _ in range(10_000)]
-    await drain.disconnect(clients, within=5.0)
+    await module.disconnect(clients, within=5.0)
     times = [json.loads(client.frame[2:])["params"]["reconnect_in_ms"] for client in clients]
     assert times == sorted(times)
     assert 4990 <= times[-1] < 5000
@@ -120,15 +120,15 @@ async def test_the_spread_of_many_connections_is_the_grace(monkeypatch) -> None:
 
 
 class SilentClient:
-    """A connection, and its dispatcher, as a drain sees them."""
+    """A connection as a drain sees it."""
 
     def __init__(self) -> None:
-        self.dispatcher, self.frame, self.finished = self, b"", False
+        self.frame, self.finished = b"", False
 
     def write(self, frame: bytes) -> None:
         self.frame = frame
 
-    def finish(self) -> None:
+    def drain(self) -> None:
         self.finished = True
 
 

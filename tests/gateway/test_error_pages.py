@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from dealer.gateway.http.appearance import Appearance
+from dealer.gateway.pages.appearance import Appearance
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from tests.gateway.http_client import HttpResponse, get
 from tests.gateway.tables import seat_and_shuffle

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN, Protocol, Side
 
-from dealer.gateway.ws.connection import (
+from dealer.gateway.net.websocket import (
     ends_on_frame_boundary,
-    ends_with_close,
     parse_single_text_frame,
 )
 
@@ -73,13 +72,3 @@ def test_long_unmasked_and_several_frames_are_left_to_websockets() -> None:
     unmasked = Frame(Opcode.TEXT, b"x" * 10).serialize(mask=False)
     assert parse_single_text_frame(unmasked, limit=LIMIT) is None
     assert parse_single_text_frame(frame + frame, limit=LIMIT) is None
-
-
-def test_a_close_frame_at_the_end_is_recognised_after_any_bytes() -> None:
-    for payload in (b"", b"\x03\xe8", b"\x03\xe8" + b"x" * 123):
-        close = Frame(Opcode.CLOSE, payload).serialize(mask=True)
-        assert ends_with_close(close)
-        assert ends_with_close(b"\x88\x80" * 7 + close)
-        assert not ends_with_close(close + b"\x00" * 200)
-    assert not ends_with_close(b"")
-    assert not ends_with_close(Frame(Opcode.PING, b"x" * 100).serialize(mask=True))

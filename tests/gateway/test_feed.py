@@ -16,7 +16,7 @@ from httpx_sse import aconnect_sse
 from dealer.game.commands import Actor, AddNote, Draw
 from dealer.game.events import TYPES
 from dealer.gateway import Gateway
-from dealer.gateway.http import feed as http_feed
+from dealer.gateway.pages import feed as http_feed
 from dealer.service import LiveTable
 from dealer.service.startup import open_service
 from tests.gateway.conftest import Connect, serving

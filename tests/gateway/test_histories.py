@@ -8,8 +8,8 @@ import tomllib
 
 import pytest
 
-from dealer.gateway.http import histories
-from dealer.gateway.http.concurrency import MAX_CONCURRENT_PER_ADDRESS
+from dealer.gateway.pages import histories
+from dealer.gateway.pages.streams import MAX_CONCURRENT_PER_ADDRESS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import eventually
 from tests.gateway.tables import seat_and_shuffle

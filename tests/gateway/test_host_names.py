@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from dealer.gateway.http import host_names
-from dealer.gateway.http.host_names import HostNames, is_own
+from dealer.gateway.net import host_names
+from dealer.gateway.net.host_names import HostNames, is_own
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import refused_status

@@ -84,11 +84,11 @@ async def test_queued_requests_are_bounded_in_bytes(open_gateway, connect) -> No
     (connection,) = (
         one
         for one in gateway.registry.connections
-        if one.dispatcher
-        and (membership := one.dispatcher.session.memberships.get(table.id))
+        if one.receiver
+        and (membership := one.receiver.session.memberships.get(table.id))
         and membership.holder
     )
-    dispatcher = connection.dispatcher
+    dispatcher = connection.receiver
     never = asyncio.get_running_loop().create_future()
     connection.drained = lambda: never
     waiting = [player.send("table.state")]

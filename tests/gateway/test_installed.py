@@ -9,8 +9,8 @@ from urllib.parse import urljoin
 
 import pytest
 
-from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.installed import make_worker
+from dealer.gateway.pages.appearance import Appearance
+from dealer.gateway.pages.page_files import make_worker
 from dealer.languages.language import languages
 from tests.gateway.http_client import get
 

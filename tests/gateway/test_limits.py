@@ -14,10 +14,10 @@ from websockets.frames import Frame, Opcode
 
 from dealer.game.commands import Actor, Draw, DrawAtRandom, OpenRound, StartShuffle
 from dealer.gateway import Limits
+from dealer.gateway.admission import PAGE_FACTOR
 from dealer.gateway.rate_limit.costs import weight
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.wire.protocol import is_utf8
-from dealer.gateway.ws.admission import PAGE_FACTOR
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import (

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from dealer.gateway import listener as module
-from dealer.gateway.listener import ACCEPTED_AT_ONCE, Listener, listening_sockets
+from dealer.errors import ConfigurationError
+from dealer.gateway.net import listener as module
+from dealer.gateway.net.listener import ACCEPTED_AT_ONCE, Listener, listening_sockets
 from tests.gateway.rpc_client import eventually
 
 
@@ -77,10 +78,11 @@ async def test_one_step_of_the_loop_accepts_a_few_connections(listening) -> None
 async def test_nothing_is_accepted_after_closing(listening) -> None:
     server = Listener(listening, Greeter, lambda address: True)
     address = server.sockets[0].getsockname()
-    assert server.is_serving()
+    assert server.port == address[1]
     server.close()
     await server.wait_closed()
-    assert not server.is_serving()
+    with pytest.raises(ConfigurationError, match="not open"):
+        _ = server.port
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(*address)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dealer.gateway.http.modules import combine
-from dealer.gateway.http.static_files import StaticFiles
+from dealer.gateway.pages.modules import combine
+from dealer.gateway.pages.static_files import StaticFiles
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 

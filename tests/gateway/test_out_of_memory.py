@@ -15,8 +15,8 @@ import pytest
 from dealer.eventlog import Log
 from dealer.gateway import Gateway
 from dealer.gateway.decks import endpoint
-from dealer.gateway.http import bundles
-from dealer.gateway.http.exchange import PostExchange
+from dealer.gateway.net.http import HttpExchange
+from dealer.gateway.pages import bundles
 from dealer.gateway.rate_limit.budgets import Bucket
 from dealer.gateway.rpc import dispatcher
 from dealer.gateway.wire import protocol as wire
@@ -142,7 +142,7 @@ async def test_a_request_that_reads_fails_outside_of_its_handler(
 
 
 async def test_a_post_whose_answer_cannot_be_written(gateway: Gateway, failing: Failing) -> None:
-    failing.make(PostExchange, "_write")
+    failing.make(HttpExchange, "answer")
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}).encode()
     head = (
         b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

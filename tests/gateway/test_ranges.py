@@ -18,7 +18,7 @@ from websockets.http11 import Request, Response
 
 from dealer.cli.commands.archive import archive_tables
 from dealer.gateway import Gateway
-from dealer.gateway.http.ranges import Span, span_of
+from dealer.gateway.pages.ranges import Span, span_of
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify import verify
 from dealer.service.startup import open_service
@@ -292,7 +292,7 @@ async def test_a_cosignature_makes_another_bundle(gateway, connect, monkeypatch)
         return 0
 
     with monkeypatch.context() as begun:
-        begun.setattr("dealer.gateway.http.bundles.cosigned", none)
+        begun.setattr("dealer.gateway.pages.bundles.cosigned", none)
         assert (await get(gateway.port, path)).body == before.body
         rest = await get(gateway.port, path, **ranged)
         assert (rest.status, rest.body) == (206, before.body[100:])
@@ -405,7 +405,7 @@ async def long_table(gateway: Any, connect: Any) -> SeatedTable:
 
 
 def downloading(gateway: Any) -> list[Any]:
-    return [one for one in gateway.registry.connections if one.dispatcher is None and one.paused]
+    return [one for one in gateway.registry.connections if one.receiver is None and one.paused]
 
 
 async def test_a_reader_of_a_bundle_may_pause(open_gateway, connect, monkeypatch) -> None:

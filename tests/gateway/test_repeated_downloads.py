@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from dealer.gateway.http import downloads, histories, history_process
-from dealer.gateway.http.downloads import HistoryCache, compressed
+from dealer.gateway.pages import downloads, histories
+from dealer.gateway.pages.downloads import HistoryCache, compressed
 from tests.gateway.http_client import get
 from tests.gateway.tables import seat_and_shuffle
 
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def made(monkeypatch):
     """The histories that a process has made."""
-    found = []
+    found, make_history = [], histories.make_history
 
     async def make(blocks, **options):
         found.append(options)
-        return await history_process.make_history(blocks, **options)
+        return await make_history(blocks, **options)
 
     monkeypatch.setattr(histories, "make_history", make)
     return found

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.gateway.http.self_contained_page import audit_page, compose
+from dealer.gateway.pages.self_contained_page import audit_page, compose
 from tests.gateway.http_client import get
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node

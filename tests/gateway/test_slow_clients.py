@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from websockets.asyncio.client import connect as open_socket
 
-from dealer.gateway.ws.connection import PlayerConnection
+from dealer.gateway.clients import ClientConnection
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import RpcClient, eventually, open_websocket
 from tests.gateway.tables import SeatedTable, seat_players
@@ -103,7 +103,7 @@ async def test_a_client_that_does_not_read_is_disconnected(open_gateway, connect
     await slow.wait_closed()
 
 
-def reads(connection: PlayerConnection) -> bool:
+def reads(connection: ClientConnection) -> bool:
     """Whether the server reads what this client sends."""
     return not connection.paused or connection.transport.is_reading()
 

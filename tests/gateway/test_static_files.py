@@ -11,8 +11,8 @@ from importlib import resources
 
 import pytest
 
-from dealer.gateway.http import static_files
-from dealer.gateway.http.static_files import StaticFiles, without_comments
+from dealer.gateway.pages import static_files
+from dealer.gateway.pages.static_files import StaticFiles, without_comments
 from dealer.version import __version__
 from tests.gateway.http_client import get
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway.http.page_texts import SECTIONS
+from dealer.gateway.pages.page_files import SECTIONS
 from dealer.languages.language import languages
 from dealer.languages.messages import Choice, Part, parse
 from tests.harness.programs import output_of

@@ -27,19 +27,19 @@ import dealer.eventlog.encryption
 import dealer.eventlog.locked_requests
 import dealer.eventlog.log
 import dealer.eventlog.writer
-import dealer.gateway.http.exchange
-import dealer.gateway.http.router
-import dealer.gateway.ports
+import dealer.gateway.net.connection
+import dealer.gateway.pages.router
 import dealer.gateway.rate_limit.cpu_time
 import dealer.gateway.rpc.dispatcher
+import dealer.gateway.server
 import dealer.projector.scheduler
 import dealer.proof.checkpoint
 import dealer.proof.note
 import dealer.service.key_rotation
 from dealer.client.table_session import TableSession
 from dealer.eventlog import ReadOnlyLog
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.static_files import StaticFiles
+from dealer.gateway.clients import ClientConnection
+from dealer.gateway.pages.static_files import StaticFiles
 from dealer.gateway.push.membership import Subscription
 from tests.simulation import store
 from tests.simulation.database import Database
@@ -169,14 +169,14 @@ def replaced(
         (dealer.eventlog.locked_requests, "monotonic", loop.time),
         (dealer.projector.scheduler, "monotonic", loop.time),
         (dealer.projector.scheduler, "perf_counter", loop.time),
-        (dealer.gateway.ports, "listening_sockets", listening_sockets),
+        (dealer.gateway.server, "listening_sockets", listening_sockets),
         (dealer.gateway.rate_limit.cpu_time, "thread_time", loop.time),
         (dealer.gateway.rpc.dispatcher, "thread_time", loop.time),
-        (dealer.gateway.http.exchange, "thread_time", loop.time),
+        (dealer.gateway.net.connection, "thread_time", loop.time),
         (time, "time", lambda: wall_ns() / 1e9),
         (time, "time_ns", wall_ns),
         (dealer.service.key_rotation, "open_readonly", open_readonly),
-        (dealer.gateway.http.router, "StaticFiles", lambda _: _read_web_files()),
+        (dealer.gateway.pages.router, "StaticFiles", lambda _: _read_web_files()),
         (dealer.proof.note, "verifies", _verifies),
         (dealer.eventlog.encryption, "_derived", _derived),
         (dealer.proof.checkpoint, "Ed25519PrivateKey", _PrivateKeys),

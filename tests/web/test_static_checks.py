@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.gateway.http.static_files import without_comments
+from dealer.gateway.pages.static_files import without_comments
 from tests.harness.installed import missing
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node

@@ -43,8 +43,8 @@ def manifest() -> None:
     can compare, and the hashes for Subresource Integrity of the scripts that the server offers to
     pages of others.
     """
-    from dealer.gateway.http.static_files import StaticFiles
-    from dealer.gateway.http.versioned import integrity
+    from dealer.gateway.pages.modules import integrity
+    from dealer.gateway.pages.static_files import StaticFiles
 
     total = sha256()
     lines = [f"{sha256(data).hexdigest()}  {path}\n" for path, data in listed_files()]

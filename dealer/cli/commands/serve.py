@@ -23,8 +23,8 @@ from dealer.version import running_version
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
-    from dealer.gateway.http.appearance import Appearance
     from dealer.gateway.identity.issuer import Issuer
+    from dealer.gateway.pages.appearance import Appearance
 
 T = TypeVar("T")
 
@@ -97,8 +97,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 async def _serve(settings: Settings) -> None:
     from dealer.gateway import serve as open_gateway
+    from dealer.gateway.net.listener import require_free
     from dealer.gateway.observe.tracing import tracing
-    from dealer.gateway.ports import require_free
     from dealer.service.startup import open_service
 
     stop = asyncio.Event()
@@ -177,7 +177,7 @@ async def _serve(settings: Settings) -> None:
 
 
 def _appearance(settings: Settings) -> Appearance:
-    from dealer.gateway.http.appearance import Appearance
+    from dealer.gateway.pages.appearance import Appearance
 
     logo = settings.logo
     return Appearance(

@@ -16,7 +16,7 @@ from typing import Any
 
 from dealer.errors import BadRequest
 from dealer.game.cards import DECK_MAX
-from dealer.gateway.http.static_files import KINDS, File
+from dealer.gateway.pages.static_files import KINDS, File
 
 CARDS: tuple[str, ...] = tuple(rank + suit for suit in "SDCH" for rank in "A234567890JQK")
 JOKERS: tuple[str, ...] = ("X1", "X2")

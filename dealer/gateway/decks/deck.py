@@ -23,8 +23,8 @@ from dealer.game import commands
 from dealer.game.rules import WAIT_MS_DEFAULT
 from dealer.game.stacks import DECK, hand, pile
 from dealer.game.state import Round, Table
+from dealer.gateway.clients import ClientConnection
 from dealer.gateway.decks.cards import shown
-from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit import costs
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service import CommandResult, LiveTable

@@ -18,14 +18,13 @@ from typing import Any
 from websockets.http11 import Request, Response
 
 from dealer import errors
+from dealer.gateway.clients import ClientConnection
 from dealer.gateway.decks.cards import picture
 from dealer.gateway.decks.deck import Deck, Decks, NotFound
 from dealer.gateway.decks.operations import OPERATIONS, DeckRequest, Members, Operation, opened_with
 from dealer.gateway.decks.parameters import OriginalError, Parameters
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.exchange import PostExchange
-from dealer.gateway.http.responses import response
-from dealer.gateway.http.static_files import KINDS
+from dealer.gateway.net.responses import response
+from dealer.gateway.pages.static_files import KINDS
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 
@@ -59,6 +58,8 @@ class DecksEndpoint:
     this server, for the addresses in answers.
     """
 
+    keeps = True
+
     def __init__(
         self,
         context: GatewayContext,
@@ -71,16 +72,7 @@ class DecksEndpoint:
         self._path = path
         self._decks = Decks(context)
 
-    def exchange(self, connection: ClientConnection) -> PostExchange:
-        """The exchange of a request that begins on this connection."""
-        return PostExchange(
-            connection,
-            partial(self._check_head, connection),
-            partial(self._run, connection),
-            count=lambda status: None,
-        )
-
-    def _check_head(self, connection: ClientConnection, request: Request) -> Response | None:
+    def check(self, connection: ClientConnection, request: Request) -> Response | None:
         """A refusal with its status and headers, as JSON."""
         refusal = self._check(connection, request)
         if refusal is None:
@@ -90,21 +82,21 @@ class DecksEndpoint:
         sentence = bytes(refusal.body or b"").decode().strip()
         return _failed(HTTPStatus(refusal.status_code), sentence, **more)
 
-    def _run(
-        self, connection: ClientConnection, exchange: PostExchange, request: Request, body: bytes
-    ) -> None:
+    def count(self, status: int) -> None: ...
+
+    def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
         path, method = request.path.partition("?")[0], request.method
         pictures = path.startswith(PICTURES)
         methods = METHODS[PICTURES if pictures else "/api/"]
         if method == "OPTIONS":
-            exchange.answer(_json(HTTPStatus.OK, b"", **PREFLIGHT))
+            connection.answer(_json(HTTPStatus.OK, b"", **PREFLIGHT))
         elif method not in methods:
             allowed = {"Allow": ", ".join((*methods, "OPTIONS"))}
             sentence = f"Use {' or '.join(methods)}."
-            exchange.answer(_failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, **allowed))
+            connection.answer(_failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, **allowed))
         elif pictures:
             file = picture(path.removeprefix(PICTURES))
-            exchange.answer(
+            connection.answer(
                 _failed(HTTPStatus.NOT_FOUND, "There is no such picture.")
                 if file is None
                 else file.answer(request, caching=CACHING, Access_Control_Allow_Origin="*")
@@ -112,20 +104,19 @@ class DecksEndpoint:
         elif found := next(filter(None, (one.match(path) for one in OPERATIONS)), None):
             self._context.in_flight += 1
             work = partial(self._operate, connection, request, body, *found)
-            self._context.broadcaster.start_task(self._answer(exchange, work, connection))
+            self._context.broadcaster.start_task(self._answer(connection, work))
         else:
             sentence = f"There is no such path; see {self._path}api/deck/new/ for a deck."
-            exchange.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
+            connection.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
 
     async def _answer(
         self,
-        exchange: PostExchange,
-        work: Callable[[], Coroutine[Any, Any, Response]],
         connection: ClientConnection,
+        work: Callable[[], Coroutine[Any, Any, Response]],
     ) -> None:
         try:
             answer = await metered(work, connection.budget.cpu)
-            exchange.answer(answer, close=self._context.draining)
+            connection.answer(answer, close=self._context.draining)
         except BaseException:
             connection.abort()
             raise

@@ -18,7 +18,7 @@ from websockets.http11 import Request
 from dealer.errors import BadRequest
 from dealer.game.cards import SHOE_MAX
 from dealer.gateway.decks.cards import codes_in
-from dealer.gateway.http.forms import fields_of
+from dealer.gateway.net.forms import fields_of
 
 FIELDS = 64
 """The most parameters in the query, and in the body."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dealer import __version__
-from dealer.gateway.http.static_files import StaticFiles
+from dealer.gateway.pages.static_files import StaticFiles
 from tests.harness.installed import missing
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node

@@ -1,31 +1,50 @@
-"""Histories of a table over HTTP: sentences, or hands in the PHH format."""
+"""Histories of a table over HTTP: sentences, or hands in the PHH format.
+
+A child process makes each, `python -m dealer.history`: verifying a bundle takes seconds of
+processor time and two kilobytes of memory per event, for a request that any client may send. So it
+neither delays players nor enlarges the server.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import sys
 import zlib
-from collections.abc import AsyncGenerator, Coroutine
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from websockets.http11 import Request, Response
 
-from dealer.errors import HistoryUnavailable
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.concurrency import ConcurrencyLimit
-from dealer.gateway.http.downloads import Download, HistoryCache, part_of
-from dealer.gateway.http.history_process import make_history
-from dealer.gateway.http.ranges import span_of
-from dealer.gateway.http.responses import PLAIN, response
-from dealer.gateway.http.streams import BLOCK, blocks_of, stream
-from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.errors import DatabaseDamaged, HistoryUnavailable, Unavailable
+from dealer.gateway.clients import ClientConnection
+from dealer.gateway.net.responses import PLAIN, response
+from dealer.gateway.pages.downloads import Download, HistoryCache, part_of, send_part
+from dealer.gateway.pages.ranges import Span
+from dealer.gateway.pages.streams import BLOCK, ConcurrencyLimit, blocks_of, stream
+from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.history.poker import phh
 from dealer.languages.language import Language, accepted, language_of
 
 _WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
+
+SECONDS = 120.0
+"""Timeout of the process."""
+
+NICENESS = 10
+"""Niceness of the process, so that it does not slow the server down."""
+
+_PACKAGES = str(Path(__file__).parents[3])
+
+NO_HISTORY = 1
+"""Exit code where there is no such history; standard error has the reason."""
 
 T = TypeVar("T")
 
@@ -38,9 +57,8 @@ class Histories:
     bundle is read, see `blocks_of`.
     """
 
-    def __init__(self, reading: asyncio.Lock, *, turns: Turns) -> None:
+    def __init__(self, reading: asyncio.Lock) -> None:
         self._reading = reading
-        self._turns = turns
         self._process = asyncio.Lock()
         self._concurrency = ConcurrencyLimit("histories")  # a large one takes seconds
         self._cache = HistoryCache()
@@ -96,7 +114,7 @@ class Histories:
         round: int | None,
     ) -> bytes | None:
         """The compressed history; None if the client disconnects."""
-        await self._turns.pause(connection.budget)
+        await connection.turns.pause(connection.budget)
         async with self._process:
             blocks = blocks_of(bundle, self._reading)
             making = partial(make_history, blocks, **how, round=round)
@@ -110,29 +128,12 @@ class Histories:
         kind: str,
         download: Download,
     ) -> Response | None:
-        plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
-        status, length, more = HTTPStatus.OK, plain, download.headers()
-        span = span_of(request, etag=download.etag, length=plain)
-        if isinstance(span, Response):
-            return span
-        if download.gzip:
-            blocks, length = _parts(made), len(made)
-        elif span is None:
-            blocks = _decompressed(made)
-        else:
-            blocks = part_of(_decompressed(made), span)
-            status, length = HTTPStatus.PARTIAL_CONTENT, span.stop - span.first
-            more |= {"Content-Range": span.header}
-        await stream(
-            connection,
-            request,
-            blocks,
-            turns=self._turns,
-            kind=kind,
-            status=status,
-            length=length,
-            more=more,
-        )
+        if not download.gzip:
+            plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
+            pieces = partial(_plain, made)
+            return await send_part(connection, request, pieces, plain, download, kind=kind)
+        blocks, more = _parts(made), download.headers()
+        await stream(connection, blocks, kind=kind, length=len(made), more=more)
         return None
 
 
@@ -167,6 +168,10 @@ async def _while_connected(connection: ClientConnection, work: Coroutine[Any, An
         await asyncio.gather(making, leaving, return_exceptions=True)
 
 
+def _plain(packed: bytes, span: Span) -> AsyncGenerator[bytes]:
+    return part_of(_decompressed(packed), span)
+
+
 async def _parts(packed: bytes) -> AsyncGenerator[bytes]:
     for start in range(0, len(packed), BLOCK):
         yield packed[start : start + BLOCK]
@@ -179,3 +184,62 @@ async def _decompressed(packed: bytes) -> AsyncGenerator[bytes]:
         yield unpacking.decompress(packed, BLOCK)
         packed = unpacking.unconsumed_tail
     yield unpacking.flush()
+
+
+async def make_history(
+    blocks: AsyncIterator[bytes], *, form: str, language: str, round: int | None
+) -> bytes:
+    """The history of the bundle that consists of `blocks`, compressed with gzip.
+
+    `form` is text or phh, `language` the tag of a language. Raises HistoryUnavailable where there
+    is none, DatabaseDamaged if the bundle fails verification, Unavailable after `SECONDS`.
+    Cancelling it ends the process.
+    """
+    arguments = [form, language, *([] if round is None else [str(round)])]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "dealer.history", *arguments),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={"PYTHONPATH": _PACKAGES},  # without the secrets in ours
+    )
+    reading = asyncio.gather(_read(process.stdout), _read(process.stderr))
+    try:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+        async with asyncio.timeout(SECONDS):
+            await _feed(process, blocks)
+            made, said = await reading
+            code = await process.wait()
+    except TimeoutError:
+        raise Unavailable("This history took too long to make; try again later.") from None
+    finally:
+        await _end(process)
+        await asyncio.gather(reading, return_exceptions=True)
+    if code == NO_HISTORY:
+        raise HistoryUnavailable(said.decode())
+    if code:
+        raise DatabaseDamaged(said.decode(errors="replace")[-1000:])
+    return made
+
+
+async def _feed(process: Process, blocks: AsyncIterator[bytes]) -> None:
+    assert process.stdin is not None
+    # A process that ended early reports the reason itself.
+    with suppress(ConnectionError):
+        async for block in blocks:
+            process.stdin.write(block)
+            await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _read(stream: asyncio.StreamReader | None) -> bytes:
+    assert stream is not None
+    return await stream.read()
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

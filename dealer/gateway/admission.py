@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.gateway.http.authorization import service_key_of, unauthorized
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.host_names import EVERY, HostNames, is_own, name_of, normal_origin
-from dealer.gateway.http.refusals import (
+from dealer.gateway.clients import ClientConnection, ConnectionRegistry
+from dealer.gateway.net.admission import (
+    NOT_THIS_ORIGIN,
+    Origins,
+    bearer_of,
     body_refused,
     cross_site_refused,
     host_refused,
     is_private,
-    request_weight,
+    origin_of,
+    unauthorized,
     unavailable,
 )
-from dealer.gateway.http.responses import response
+from dealer.gateway.net.host_names import HostNames, normal_origin
+from dealer.gateway.net.proxies import TrustedProxies, client_network
+from dealer.gateway.net.responses import response
 from dealer.gateway.observe.log_throttle import LogThrottle
-from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.ws.client_ip import TrustedProxies, client_network
-from dealer.gateway.ws.connection import PlayerConnection
-from dealer.gateway.ws.endpoint import is_socket
-from dealer.gateway.ws.registry import ConnectionRegistry
 from dealer.service.service_keys import ServiceKey
 
-_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+HANDSHAKE = 2.0
+"""Cost of a WebSocket handshake for its address, in messages."""
+
+DOWNLOADS = (
+    (re.compile(r"/bundle\.jsonl$"), 2.0),
+    (re.compile(r"/(history|round-\d+)\.\w+$"), 10.0),
+)
+"""Cost of making a bundle or a history."""
+
+PAGE = 0.25
+"""Cost of any other request; loading a page takes about thirty."""
 
 PAGE_FACTOR = 4
 """Multiple of `connections_per_address` above which an address gets no page either: browsers load
@@ -46,6 +55,8 @@ ORIGIN_SECONDS = 60.0
 _SHOWN = 100
 """Characters of a client's header that a log line shows."""
 
+_SERVICE_KEY = "dk_"
+
 log = logging.getLogger(__name__)
 
 
@@ -60,18 +71,15 @@ class Admission:
 
     def __init__(
         self,
-        context: GatewayContext,
         registry: ConnectionRegistry,
         *,
         origins: Sequence[str] | None,
         proxies: TrustedProxies,
         hosts: HostNames,
     ) -> None:
-        self._context = context
+        self._context = context = registry.context
         self._registry = registry
-        self._any = origins is not None and EVERY in origins
-        named = None if origins is None else map(normal_origin, origins)
-        self._origins = None if named is None else frozenset(filter(None, named))
+        self.origins = Origins(origins)
         self._proxies = proxies
         self._hosts = hosts
         self._log_throttle = LogThrottle(log, clock=context.clock, seconds=HINT_SECONDS)
@@ -105,7 +113,7 @@ class Admission:
             self._log_throttle.log(
                 logging.WARNING, "client address unreadable", example, counted=seen.address
             )
-        budget = self._registry.budget_at(connection, seen.address)
+        budget = connection.budget_at(seen.address)
         if key is not None:
             budget = self._context.budgets.key(key.id, self._context.clock())
         connection.charge_to(budget, key)
@@ -117,11 +125,11 @@ class Admission:
 
     def _service_key(self, request: Request) -> tuple[ServiceKey | None, Response | None]:
         try:
-            given = service_key_of(request.headers)
+            given = bearer_of(request.headers)
         except MultipleValuesError:
             sentence = "The header Authorization occurs twice in the request.\n"
             return None, response(HTTPStatus.BAD_REQUEST, sentence)
-        if given is None:
+        if given is None or not given.startswith(_SERVICE_KEY):
             return None, None
         key = self._context.service.service_keys.find(given)
         if key is not None:
@@ -132,18 +140,25 @@ class Admission:
         self._context.metrics.refused[reason] += 1
         self._context.log_throttle.log(logging.INFO, "connection refused", reason=reason, **fields)
 
-    def check_handshake(self, connection: PlayerConnection, request: Request) -> Response | None:
-        """The answer to a request that is refused; None for any other."""
-        unknown_key = self.identify(connection, request)
-        refusal = self._check_rate(connection, request) or self._check_host(request) or unknown_key
-        if refusal is None and connection.body:
-            refusal = body_refused(request.method, connection.body, self._context.limits.message)
-        if refusal is not None:
-            return refusal
-        if is_socket(request.path):
-            return self._check_room(connection) or self._check_origin(connection, request)
+    def check_socket(self, connection: ClientConnection, request: Request) -> Response | None:
+        """The answer to a handshake that is refused; None for any other."""
+        refusal = self._check_get(connection, request)
+        return refusal or self._check_room(connection) or self._check_origin(connection, request)
+
+    def check_page(self, connection: ClientConnection, request: Request) -> Response | None:
+        """The answer to a request for a page or a download that is refused; None for any other."""
+        refusal = self._check_get(connection, request)
         # A page, too, keeps its connection for long if the client reads slowly.
-        return self._check_share(connection, factor=PAGE_FACTOR)
+        return refusal or self._check_share(connection, factor=PAGE_FACTOR)
+
+    def _check_get(self, connection: ClientConnection, request: Request) -> Response | None:
+        unknown_key = self.identify(connection, request)
+        return (
+            self._check_rate(connection, request)
+            or self._check_host(request)
+            or unknown_key
+            or body_refused(request.method, connection.body_length, self._context.limits.message)
+        )
 
     def check_post(self, connection: ClientConnection, request: Request) -> Response | None:
         """The answer to a POST that is refused by its head; None for any other."""
@@ -170,25 +185,21 @@ class Admission:
             return unavailable("Too many requests", wait, HTTPStatus.TOO_MANY_REQUESTS)
         refusal = self._check_host(request)
         if refusal is None:
-            refusal = self._check_page(connection, request)
+            refusal = self._check_site(connection, request)
         return refusal or unknown_key or self._check_room(connection)
 
-    def _check_page(self, connection: ClientConnection, request: Request) -> Response | None:
+    def _check_site(self, connection: ClientConnection, request: Request) -> Response | None:
         """403 for a page of another site that asks a server in its visitor's own network.
 
         Such a page could find servers there, and use up the limits of its visitor's address. With
         a GET whose answer it does not read, browsers send no `Origin`, but `Referer`, unless the
         page forbids that; and `Sec-Fetch-Site` only to `https` and loopback addresses.
         """
-        if not is_private(self._own_host(connection, request) or "") or self._names_origin(request):
+        private = is_private(self._own_host(connection, request) or "")
+        if not private or self.origins.name(request):
             return None
         refusal = self._check_origin(connection, request, or_referer=True)
         return refusal or cross_site_refused(request)
-
-    def _names_origin(self, request: Request) -> bool:
-        """Whether the operator has named the origin of the page that sends this request."""
-        origins = map(normal_origin, request.headers.get_all("Origin"))
-        return self._any or (self._origins is not None and not self._origins.isdisjoint(origins))
 
     def _own_host(self, connection: ClientConnection, request: Request) -> str | None:
         """The host by which the client reaches this server; `Host` was checked before.
@@ -207,7 +218,7 @@ class Admission:
     ) -> Response | None:
         """Refusal of an address or key that is blocked until its debt is paid."""
         budget, now = connection.budget, self._context.clock()
-        budget.admit(request_weight(request.path), now)
+        budget.admit(_request_weight(request.path), now)
         wait = budget.blocked(now)
         if status is HTTPStatus.TOO_MANY_REQUESTS:
             wait = max(wait, budget.busy(now))  # before the body is read
@@ -235,14 +246,10 @@ class Admission:
     def _check_origin(
         self, connection: ClientConnection, request: Request, *, or_referer: bool = False
     ) -> Response | None:
-        headers = request.headers
         origin: str | None = None
         try:
-            origin, referer = headers.get("Origin"), headers.get("Referer")
-            if or_referer and origin is None and referer is not None:
-                page = urlsplit(referer)
-                origin = f"{page.scheme}://{page.netloc}"
-            allowed = self.allows(origin, self._own_host(connection, request))
+            origin = origin_of(request.headers, or_referer=or_referer)
+            allowed = self.origins.allow(origin, self._own_host(connection, request))
         except (MultipleValuesError, ValueError):
             allowed = False
         if allowed:
@@ -253,8 +260,7 @@ class Admission:
             # Any client may name any origin: one line, whichever origin it is.
             example = {"allowed_by": f"--origin {named}"}
             self._origin_throttle.log(logging.INFO, "origin refused", example)
-        sentence = "Pages of this origin may not connect to this server.\n"
-        return response(HTTPStatus.FORBIDDEN, sentence)
+        return response(HTTPStatus.FORBIDDEN, NOT_THIS_ORIGIN)
 
     def _check_share(self, connection: ClientConnection, *, factor: int = 1) -> Response | None:
         """503 for a key with too many connections, or an address with `factor` times too many."""
@@ -266,13 +272,10 @@ class Admission:
         self._reject("address", address=connection.address)
         return unavailable("No more connections at the moment")
 
-    def allows(self, origin: str | None, host: str | None) -> bool:
-        """Whether a page of `origin` may connect; clients that are not browsers send none."""
-        if origin is None or self._any:
-            return True
-        if host is not None and is_own(origin, host):
-            return True
-        if self._origins is None:
-            return name_of(origin) in _LOCAL
-        named = normal_origin(origin)
-        return named is not None and named in self._origins
+
+def _request_weight(path: str) -> float:
+    """The cost of a request for its client's address, in messages."""
+    path = path.partition("?")[0]
+    if path.startswith("/ws"):
+        return HANDSHAKE
+    return next((weight for what, weight in DOWNLOADS if what.search(path)), PAGE)

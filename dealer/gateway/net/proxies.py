@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from itertools import islice
+from typing import NamedTuple
 
 from websockets.datastructures import Headers
 
-from dealer.gateway.http.client_connection import Seen
-from dealer.gateway.http.host_names import is_host
+from dealer.gateway.net.host_names import is_host
 
 _IPV6_CLIENT = 64
 """Prefix length of one IPv6 client (RFC 6177), whose addresses count as one."""
@@ -42,6 +42,20 @@ _PAIR = re.compile(rf"[ \t]*({_NAME})=({_VALUE})[ \t]*")
 _ELEMENT = re.compile(rf"[ \t]*{_NAME}=(?:{_VALUE})[ \t]*(?:;[ \t]*{_NAME}=(?:{_VALUE})[ \t]*)*;?")
 
 
+class Seen(NamedTuple):
+    """A request as its client sees it: from `address`, to `scheme` (http or https) and `host`.
+
+    `host` has the port if there is one; it is empty where no header names it. `unread` is the
+    member of a header at which the search for the client ended: `address` is then the trusted
+    proxy's that sent it.
+    """
+
+    address: str
+    scheme: str
+    host: str
+    unread: str | None = None
+
+
 class TrustedProxies:
     """`trusted` are addresses and networks (CIDR) of proxies; ValueError for anything else."""
 
@@ -51,10 +65,6 @@ class TrustedProxies:
     def trusts(self, address: str) -> bool:
         found = _address(address) if self._networks else None
         return found is not None and any(found in network for network in self._networks)
-
-    def client_ip(self, peer: str, forwarded: Sequence[str]) -> str:
-        """The client's address; `forwarded` are the values of X-Forwarded-For, in their order."""
-        return self._walk(peer, _members(forwarded))[0] if self.trusts(peer) else peer
 
     def seen(self, peer: str, headers: Headers) -> Seen:
         """What the client of a request from `peer` sees."""

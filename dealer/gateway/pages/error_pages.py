@@ -1,4 +1,4 @@
-"""Errors as pages, for people: the sentence that programs get, with a title and a way on.
+"""The answers to requests that fail: a sentence for programs, a page for people.
 
 A browser that opens an address asks for `text/html`; its scripts and other programs do not, and get
 plain text. A page has its style inside: under a wrong host name, or above a rate limit, a
@@ -15,12 +15,23 @@ from hashlib import sha256
 from html import escape
 from http import HTTPStatus
 from importlib import resources
+from math import ceil
 
-from websockets.datastructures import Headers
+from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.responses import PAGE, PLAIN, framing, root_from
+from dealer.errors import (
+    BadRequest,
+    BadToken,
+    DealerError,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TableArchived,
+    Unavailable,
+)
+from dealer.gateway.net.responses import PAGE, PLAIN, framing, response, root_from
+from dealer.gateway.pages.appearance import Appearance
 from dealer.languages.language import DEFAULT, Language, accepted
 
 _RETRIED = {
@@ -32,6 +43,30 @@ _OF_TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?!/audit)(?:/|$)")
 _HTML = re.compile(r"\btext/html\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))", re.IGNORECASE)
 _ELEMENTS = "/* Elements."
 """Where the colours of base.css end."""
+
+
+def refusal_of(error: MultipleValuesError | DealerError) -> Response:
+    """The answer that an error of a request has: its sentence, and when to try again."""
+    match error:
+        case MultipleValuesError():
+            return response(HTTPStatus.BAD_REQUEST, "A header occurs twice in the request.\n")
+        case BadToken():
+            return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
+        case TableArchived():
+            return response(HTTPStatus.GONE, f"{error}\n")
+        case RateLimited():
+            seconds = str(ceil(error.retry_after_ms / 1000))
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            return response(status, f"{error}\n", Retry_After=seconds)
+        case Overloaded() | Unavailable():
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
+        case BadRequest():
+            return response(HTTPStatus.BAD_REQUEST, f"{error}\n")
+        case Refused():
+            return response(HTTPStatus.NOT_FOUND, f"{error}\n")
+        case _:
+            sentence = "The log cannot be read at the moment; try again later.\n"
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, sentence)
 
 
 class ErrorPages:

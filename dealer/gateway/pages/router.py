@@ -18,38 +18,39 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError, TableArchived
 from dealer.game.state import Table
-from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.authorization import bearer_of
-from dealer.gateway.http.bundles import Bundles
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.concurrency import ConcurrencyLimit
-from dealer.gateway.http.downloads import (
-    HISTORY_VARIES,
-    Download,
-    history_download,
-    history_tag,
-)
-from dealer.gateway.http.error_answers import refusal_of
-from dealer.gateway.http.feed import FeedAnswers
-from dealer.gateway.http.histories import Histories, language_for
-from dealer.gateway.http.responses import (
+from dealer.gateway.clients import ClientConnection
+from dealer.gateway.net.admission import bearer_of
+from dealer.gateway.net.responses import (
     PAGE,
     framing,
     page_policy,
     response,
     root_from,
 )
-from dealer.gateway.http.rpc import PATH as RPC_PATH
-from dealer.gateway.http.rpc import method_refused
-from dealer.gateway.http.self_contained_page import audit_page
-from dealer.gateway.http.static_files import (
+from dealer.gateway.pages.appearance import Appearance
+from dealer.gateway.pages.bundles import Bundles
+from dealer.gateway.pages.downloads import (
+    HISTORY_VARIES,
+    Download,
+    history_download,
+    history_tag,
+)
+from dealer.gateway.pages.error_pages import ErrorPages, refusal_of
+from dealer.gateway.pages.feed import FeedAnswers
+from dealer.gateway.pages.histories import Histories, language_for
+from dealer.gateway.pages.self_contained_page import audit_page
+from dealer.gateway.pages.static_files import (
     KINDS,
     REVALIDATE,
     File,
     StaticFiles,
 )
+from dealer.gateway.pages.streams import ConcurrencyLimit
+from dealer.gateway.posts import PATH as RPC_PATH
+from dealer.gateway.posts import method_refused
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
+from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service import archive as archived
 from dealer.service.archive import ArchiveRecord
@@ -69,33 +70,66 @@ class Router:
 
     `documents` are JSON documents by path, each made on its first request. `frame_ancestors` are
     the origins whose pages may show these pages in a frame. `path` is the path under which clients
-    reach this server; the targets of requests are without it.
+    reach this server; the targets of requests are without it. `check` admits or refuses a request
+    by its head.
     """
+
+    keeps = False
 
     def __init__(
         self,
         context: GatewayContext,
+        check: Callable[[ClientConnection, Request], Response | None],
         *,
         documents: Mapping[str, Callable[[], bytes]],
         frame_ancestors: Sequence[str],
         appearance: Appearance,
         path: str,
     ) -> None:
-        turns = context.broadcaster.turns
         self._context = context
+        self._check = check
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._path = path
         self._service = context.service
         self._documents = documents
         self._document_files: dict[str, File] = {}
         self._reading = asyncio.Lock()  # see `blocks_of`
-        self._histories = Histories(self._reading, turns=turns)
-        self._feed = FeedAnswers(context.service, turns=turns)
-        self._bundles = Bundles(context.service, self._reading, turns=turns)
+        self._histories = Histories(self._reading)
+        self._feed = FeedAnswers(context.service)
+        self._bundles = Bundles(context.service, self._reading)
         self._archived_limit = ConcurrencyLimit("archived bundles")
         self._appearance = appearance
         self._web = StaticFiles(appearance)
         self._page_policy = page_policy(frame_ancestors)
         self._framing = framing(frame_ancestors)
+
+    def check(self, connection: ClientConnection, request: Request) -> Response | None:
+        refusal = self._check(connection, request)
+        return None if refusal is None else self._error_pages.instead_of(request, refusal)
+
+    def count(self, status: int) -> None: ...
+
+    def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
+        task = asyncio.get_running_loop().create_task(self._run(connection, request))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, connection: ClientConnection, request: Request) -> None:
+        made = partial(self.answer, connection, request)
+        try:
+            answer = await metered(made, connection.budget.cpu)
+        except Exception as error:
+            self._context.log_throttle.say_error(error, "internal error", what="no answer")
+            sentence = "Internal error; see the server's log.\n"
+            answer = response(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
+        if answer is not None:
+            connection.answer(self._error_pages.instead_of(request, answer))
+
+    async def close(self, *, within: float) -> None:
+        """Wait for the answers that are still being made, at most so many seconds."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=within)
 
     async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
         if request.path.partition("?")[0] == RPC_PATH:

@@ -24,19 +24,23 @@ from importlib.resources.abc import Traversable
 
 from websockets.http11 import Request, Response
 
-from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.installed import make_manifest, make_worker
-from dealer.gateway.http.modules import combine
-from dealer.gateway.http.page_texts import list_languages, texts_of_pages
-from dealer.gateway.http.ranges import asks_range, is_known, span_of, weak
-from dealer.gateway.http.responses import PAGE, PICTURE, response
-from dealer.gateway.http.self_contained_page import files_of, scripts_of
-from dealer.gateway.http.versioned import (
+from dealer.gateway.net.responses import PAGE, PICTURE, response
+from dealer.gateway.pages.appearance import Appearance
+from dealer.gateway.pages.modules import (
     INTEGRITY,
     VERSIONED,
+    combine,
     integrity_document,
     versioned_scripts,
 )
+from dealer.gateway.pages.page_files import (
+    list_languages,
+    make_manifest,
+    make_worker,
+    texts_of_pages,
+)
+from dealer.gateway.pages.ranges import asks_range, is_known, span_of, weak
+from dealer.gateway.pages.self_contained_page import files_of, scripts_of
 from dealer.languages.language import languages
 
 PLAIN_APPEARANCE = Appearance()

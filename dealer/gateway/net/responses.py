@@ -8,7 +8,7 @@ from http import HTTPStatus
 from websockets.datastructures import Headers
 from websockets.http11 import Response
 
-from dealer.gateway.http.host_names import normal_origin
+from dealer.gateway.net.host_names import normal_origin
 
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"
@@ -58,11 +58,6 @@ def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more
     if status != HTTPStatus.NOT_MODIFIED:
         named.setdefault("Content-Length", str(len(data)))
     return Response(status.value, status.phrase, Headers(headers_of(kind) | named), data)
-
-
-def without_body(answer: Response) -> Response:
-    """The answer to HEAD: the same without the body."""
-    return Response(answer.status_code, answer.reason_phrase, answer.headers, b"")
 
 
 def headers_of(kind: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from hashlib import sha256
 from http import HTTPStatus
@@ -19,11 +19,16 @@ from typing import NamedTuple
 from websockets.http11 import Request, Response
 
 from dealer.eventlog.rows import leaf_of
-from dealer.gateway.http.ranges import Span, asks_range, is_known, weak
-from dealer.gateway.http.responses import response
-from dealer.gateway.http.static_files import REVALIDATE, accepts_gzip
+from dealer.gateway.clients import ClientConnection
+from dealer.gateway.net.responses import response
+from dealer.gateway.pages.ranges import Span, asks_range, is_known, span_of, weak
+from dealer.gateway.pages.static_files import REVALIDATE, accepts_gzip
+from dealer.gateway.pages.streams import stream
 from dealer.service import LiveTable, Service
 from dealer.version import running_version
+
+Pieces = Callable[[Span], AsyncGenerator[bytes]]
+"""Makes the bytes of a span."""
 
 CACHED = 8 * 2**20
 """Bytes of compressed histories that are kept."""
@@ -137,6 +142,41 @@ class HistoryCache:
         while self.bytes > CACHED:
             _, gone = self._histories.popitem(last=False)
             self.bytes -= len(gone)
+
+
+async def send_part(
+    connection: ClientConnection,
+    request: Request,
+    pieces: Pieces,
+    length: int,
+    download: Download,
+    *,
+    kind: str,
+    seconds: float | None = None,
+) -> Response | None:
+    """Send what has so many bytes, or the range that is asked for; `pieces` makes those of a span.
+
+    Returns the answer to a range that it does not have; `seconds` as of `stream`.
+    """
+    span = span_of(request, etag=download.etag, length=length)
+    if isinstance(span, Response):
+        return span
+    more, status = download.headers(), HTTPStatus.OK
+    if span is not None:
+        more["Content-Range"] = span.header
+        status = HTTPStatus.PARTIAL_CONTENT
+    whole = span or Span(0, length, length)
+    blocks = pieces(whole)
+    await stream(
+        connection,
+        compressed(blocks) if download.gzip else blocks,
+        kind=kind,
+        status=status,
+        length=None if download.gzip else whole.stop - whole.first,
+        more=more,
+        seconds=seconds,
+    )
+    return None
 
 
 async def compressed(blocks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:

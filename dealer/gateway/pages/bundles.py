@@ -23,25 +23,25 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from hashlib import sha256
-from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
 from urllib.parse import parse_qs
 
 from websockets.http11 import Request, Response
 
 from dealer.errors import BadRequest, UnknownTable
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.downloads import (
+from dealer.gateway.clients import ClientConnection
+from dealer.gateway.pages.downloads import (
     Download,
+    Pieces,
     compressed,
     cosigned,
     is_settled,
     part_of,
+    send_part,
     takes_gzip,
 )
-from dealer.gateway.http.ranges import Span, span_of
-from dealer.gateway.http.streams import BLOCK, blocks_of, stream
-from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.gateway.pages.ranges import Span
+from dealer.gateway.pages.streams import BLOCK, blocks_of, stream
 from dealer.proof.bundle import checkpoint
 from dealer.service import LiveTable, Service
 from dealer.service import archive as archived
@@ -59,7 +59,6 @@ NOTE = '{"checkpoint":'
 """The beginning of the line of a signed note."""
 
 Lines = Callable[[], AsyncGenerator[str]]
-Pieces = Callable[[Span], AsyncGenerator[bytes]]
 
 _SIZE = re.compile(r"[1-9][0-9]{0,14}")
 
@@ -78,10 +77,9 @@ class Bundles:
     The methods return None if the answer was sent or the client has disconnected.
     """
 
-    def __init__(self, service: Service, reading: asyncio.Lock, *, turns: Turns) -> None:
+    def __init__(self, service: Service, reading: asyncio.Lock) -> None:
         self._service = service
         self._reading = reading
-        self._turns = turns
         self._measured = OrderedDict[tuple[bytes, int, int], Measured]()
 
     async def of_live(
@@ -107,7 +105,13 @@ class Bundles:
             where = {"Content-Location": f"bundle.jsonl?size={size}"}
             more = Download(gzip=packed).headers() | where
             blocks = blocks_of(lines(), self._reading)
-            await self._send(connection, request, blocks, packed=packed, more=more)
+            await stream(
+                connection,
+                compressed(blocks) if packed else blocks,
+                kind=JSONL,
+                more=more,
+                seconds=_patience(connection),
+            )
             return None
         count = await cosigned(self._service, live_table)
         key = (live_table.id, size, count)
@@ -163,7 +167,7 @@ class Bundles:
                     return None
                 digest.update(block)
                 length += len(block)
-                await self._turns.pause(connection.budget)
+                await connection.turns.pause(connection.budget)
         return Measured(_tag(digest.hexdigest()), length, signatures)
 
     def _pieces(self, lines: Lines, span: Span) -> AsyncGenerator[bytes]:
@@ -178,51 +182,20 @@ class Bundles:
         length: int,
         download: Download,
     ) -> Response | None:
-        if answer := download.unchanged(request):
-            return answer
-        span = span_of(request, etag=download.etag, length=length)
-        if isinstance(span, Response):
-            return span
-        more = download.headers()
-        status = HTTPStatus.OK if span is None else HTTPStatus.PARTIAL_CONTENT
-        if span is None:
-            span = Span(0, length, length)
-        else:
-            more |= {"Content-Range": span.header}
-        await self._send(
+        return download.unchanged(request) or await send_part(
             connection,
             request,
-            pieces(span),
-            packed=download.gzip,
-            status=status,
-            length=span.stop - span.first,
-            more=more,
-        )
-        return None
-
-    async def _send(
-        self,
-        connection: ClientConnection,
-        request: Request,
-        blocks: AsyncGenerator[bytes],
-        *,
-        more: dict[str, str],
-        packed: bool = False,
-        length: int | None = None,
-        status: HTTPStatus = HTTPStatus.OK,
-    ) -> None:
-        limits = connection.limits
-        await stream(
-            connection,
-            request,
-            compressed(blocks) if packed else blocks,
-            turns=self._turns,
+            pieces,
+            length,
+            download,
             kind=JSONL,
-            status=status,
-            length=None if packed else length,
-            more=more,
-            seconds=limits.idle + limits.buffer / SLOWEST,
+            seconds=_patience(connection),
         )
+
+
+def _patience(connection: ClientConnection) -> float:
+    """Seconds after which a reader that takes nothing is disconnected."""
+    return connection.limits.idle + connection.limits.buffer / SLOWEST
 
 
 def _size_in(request: Request) -> int | None:

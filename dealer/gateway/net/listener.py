@@ -1,4 +1,4 @@
-"""Accepts TCP connections a few at a time, and closes those of a flood before anything is made.
+"""Listening ports: connections are accepted a few at a time, those of a flood closed at once.
 
 A loop's own server accepts everything that waits in one step of the loop, and makes a transport and
 a protocol for each: a client that opens 400 connections at once would delay every other one's draw
@@ -9,6 +9,7 @@ and a `close`.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import socket
@@ -16,6 +17,8 @@ import struct
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
+
+from dealer.errors import ConfigurationError
 
 ACCEPTED_AT_ONCE = 4
 """Connections accepted in one step of the event loop."""
@@ -32,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Listener:
-    """Listens on these sockets, in place of the server that `loop.create_server` returns.
+    """Listens on these sockets.
 
     `admits` is given the client's IP address and returns whether a connection of it is accepted.
     `factory` makes the protocol of an accepted one.
@@ -42,7 +45,7 @@ class Listener:
         self,
         listening: Iterable[socket.socket],
         factory: Callable[[], asyncio.BaseProtocol],
-        admits: Callable[[str], bool],
+        admits: Callable[[str], bool] = lambda address: True,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._factory = factory
@@ -83,7 +86,13 @@ class Listener:
         except OSError:  # the client is gone
             client.close()
 
-    # What websockets uses of `asyncio.Server`
+    @property
+    def port(self) -> int:
+        """The port; ConfigurationError once it is closed."""
+        if not self.sockets:
+            raise ConfigurationError("This port is not open.")
+        port: int = self.sockets[0].getsockname()[1]
+        return port
 
     def close(self) -> None:
         """Stop listening; accepted connections stay open."""
@@ -92,27 +101,45 @@ class Listener:
             self._loop.remove_reader(socket_)
             socket_.close()
 
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        return self._loop
-
-    def is_serving(self) -> bool:
-        return bool(self.sockets)
-
     async def wait_closed(self) -> None:
         """Wait for accepted connections that have no transport yet."""
         await asyncio.gather(*self._connecting, return_exceptions=True)
 
 
+async def require_free(*addresses: tuple[str, int]) -> None:
+    """Raise ConfigurationError unless each (host, port) can be opened; port 0 always can.
+
+    To be called before anything else is opened, so that a failed start leaves nothing behind.
+    """
+    for host, port in addresses:
+        for socket_ in await listening_sockets(host, port):
+            socket_.close()
+
+
 async def listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """Sockets that listen on every address of `host`; OSError if one cannot be opened.
+    """Sockets that listen on every address of `host`; ConfigurationError if one cannot be opened.
 
     The loop's own server finds the addresses and binds them, but never listens.
     """
     loop = asyncio.get_running_loop()
-    bound = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    try:
+        bound = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    except OSError as error:
+        raise ConfigurationError(_cannot_listen(host, port, error)) from None
     listening = [socket.socket(fileno=os.dup(socket_.fileno())) for socket_ in bound.sockets]
     bound.close()
     for socket_ in listening:
         socket_.setblocking(False)
         socket_.listen(BACKLOG)
     return listening
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} of {host} is in use: another program, or another dealer, listens there. "
+            "Stop it, or choose another port (--port, --service-port, --ops-port)."
+        )
+    if error.errno == errno.EACCES:
+        return f"Port {port} of {host} may not be opened by this user; choose one above 1023."
+    return f"Port {port} of {host!r} cannot be opened: {error.strerror or error}."

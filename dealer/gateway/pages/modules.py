@@ -3,13 +3,27 @@
 Each module is wrapped in a function that returns its exports, in the order of dependencies. So a
 page needs one request instead of one for each module, its script compresses better, and a page from
 a disk, where modules cannot import each other, works as well.
+
+The client and the verifier are also sent as one file each, at addresses with the version. A page
+that names such an address with the file's hash (Subresource Integrity) runs exactly the release
+that its author has tested, or nothing. `client.js` alone would not do: the hash of a module does
+not cover the modules that it imports.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from posixpath import dirname, join, normpath, relpath
+
+from dealer.version import __version__
+
+INTEGRITY = "/integrity.json"
+VERSIONED = re.compile(r"/(?:client|verify)-[\w.+-]+\.js")
+"""Addresses with a version, this one's or another's."""
 
 Read = Callable[[str], str]
 """Returns the text of a file by its path in `dealer/web`."""
@@ -23,6 +37,7 @@ _EXPORT = re.compile(
 )
 _LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 _RENAMED = re.compile(r"(\w+) as (\w+)")
+_NAMES = re.compile(r"^export \{(?P<names>[^}]*)\} from ", re.MULTILINE)
 _OWN_ADDRESS = "import.meta.url"
 
 
@@ -89,3 +104,30 @@ def _wrapped(path: str, text: str, at: str) -> str:
 def _resolve(path: str, other: str) -> str:
     """The path that module `path` imports as `other`."""
     return normpath(join(dirname(path), other))
+
+
+def versioned_scripts(read: Read) -> dict[str, bytes]:
+    """The scripts by address, such as `/client-0.1.0.js`; `read` returns a file of `dealer/web`."""
+    return {
+        f"/client-{__version__}.js": _client(read).encode(),
+        f"/verify-{__version__}.js": read("verify.js").encode(),
+    }
+
+
+def integrity(data: bytes) -> str:
+    """The value of the attribute `integrity` for a script."""
+    return "sha384-" + b64encode(hashlib.sha384(data).digest()).decode()
+
+
+def integrity_document(scripts: dict[str, bytes]) -> bytes:
+    """`/integrity.json`: the version, and the hash of each script by its address."""
+    hashes = {address: integrity(data) for address, data in scripts.items()}
+    return json.dumps({"version": __version__, "scripts": hashes}, indent=1).encode() + b"\n"
+
+
+def _client(read: Read) -> str:
+    """`client.js` with all that it imports, and with its exports."""
+    listed = ",".join(found["names"] for found in _NAMES.finditer(read("client.js")))
+    names = [name.split(" as ")[-1].strip() for name in listed.split(",") if name.strip()]
+    script = combine(["client.js"], read, at="client.js")
+    return f'{script}\nexport const {{ {", ".join(names)} }} = modules["client.js"];\n'

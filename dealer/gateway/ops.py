@@ -6,24 +6,29 @@ request causes no query, and no write.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from websockets.http11 import Request, Response
 
 from dealer.eventlog.damaged_tables import first_lines
-from dealer.gateway.http.connection import HttpConnection
-from dealer.gateway.http.host_names import HostNames
-from dealer.gateway.http.refusals import (
+from dealer.gateway.limits import Limits
+from dealer.gateway.net.admission import (
     body_refused,
     cross_site_refused,
     host_refused,
     origin_refused,
 )
-from dealer.gateway.http.responses import response
+from dealer.gateway.net.connection import Connection
+from dealer.gateway.net.host_names import HostNames
+from dealer.gateway.net.responses import response
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.projector.stream_projector import Stopped
 from dealer.service.probe import Probe
+
+OPENING_SECONDS = 10.0
+"""Timeout of a request."""
 
 NEW_TABLES = "for=new-tables"
 """The query of `/readyz` that asks whether this node opens tables, too."""
@@ -44,19 +49,20 @@ class Operations:
         self._context = context
         self._hosts = hosts
 
-    async def answer(self, connection: HttpConnection, request: Request) -> Response:
-        path, _, query = request.path.partition("?")
+    def check(self, request: Request, body_length: int) -> Response | None:
+        """The answer to a request that is refused by its head; None for any other."""
         refusal = (
             host_refused(self._hosts, request)
             or cross_site_refused(request)
             or origin_refused(request)
+            or body_refused(request.method, body_length, 0)
         )
-        if refusal is not None:
-            return refusal
-        if connection.body:
-            return body_refused(request.method, connection.body, 0)
-        if request.method not in ("GET", "HEAD"):
+        if refusal is None and request.method not in ("GET", "HEAD"):
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
+        return refusal
+
+    def answer(self, request: Request) -> Response:
+        path, _, query = request.path.partition("?")
         if path == "/healthz":
             return response(HTTPStatus.OK, "alive\n")
         if path == "/readyz":
@@ -86,6 +92,20 @@ class Operations:
         remarks = filter(None, (maintenance.notice, key_needed, *service.damaged.lines()))
         lines = ["ready", self.probe.database, *remarks, *_tables(self.stopped)]
         return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))
+
+
+class OperatorConnection(Connection):
+    """A connection to the operator's port."""
+
+    def __init__(self, operations: Operations, limits: Limits) -> None:
+        super().__init__(replace(limits, opening=OPENING_SECONDS))
+        self._operations = operations
+
+    def check(self, request: Request) -> Response | None:
+        return self._operations.check(request, self.body_length)
+
+    def run(self, request: Request, body: bytes) -> None:
+        self.answer(self._operations.answer(request))
 
 
 def _tables(stopped: list[Stopped]) -> list[str]:

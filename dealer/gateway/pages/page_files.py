@@ -1,11 +1,25 @@
-"""What browsers keep: the web app manifest, and the service worker of the audit page."""
+"""Files that are made for the pages: their texts, the web app manifest, and the service worker.
+
+For each language and page there is a file with the sections of texts that the page shows.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from dealer.languages.language import Language
+
+SECTIONS = {
+    "lobby": ("language", "shared", "refusals", "lobby"),
+    "table": ("language", "shared", "refusals", "table"),
+    "audit": ("language", "shared", "audit", "explanation"),
+}
+"""By page, the sections of a language's file that it shows; other pages load less for it."""
+
+_NO_LANGUAGES = 'data-languages=""'
 
 _COLOUR = "#1d4b3a"
 _ICONS = (
@@ -55,3 +69,31 @@ def make_worker(template: str, paths: Iterable[str], *, page: str, folder: str) 
         line = f"const {name.upper()} = {json.dumps(value)};"
         template = template.replace(_UNSET[name], line, 1)
     return template.encode()
+
+
+def texts_of_pages(languages: Mapping[str, Language]) -> dict[str, bytes]:
+    """The files by path, such as `texts/de/table.json`."""
+    return {
+        f"texts/{tag}/{page}.json": json.dumps(
+            _part(language, page), ensure_ascii=False, separators=(",", ":")
+        ).encode()
+        for tag, language in languages.items()
+        for page in SECTIONS
+    }
+
+
+def list_languages(html: str, languages: Mapping[str, Language]) -> str:
+    """A page whose root element lists the languages with their directions, see `early.js`."""
+    offered = " ".join(f"{tag}:{language.direction}" for tag, language in languages.items())
+    return html.replace(_NO_LANGUAGES, f'data-languages="{offered}"', 1)
+
+
+def embedded(languages: Mapping[str, Language], page: str) -> str:
+    """A data block with a page's texts in every language, for a page that is one file."""
+    texts = {tag: _part(language, page) for tag, language in languages.items()}
+    data = json.dumps(texts, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" id="languages">{data}</script>\n'
+
+
+def _part(language: Language, page: str) -> dict[str, object]:
+    return {name: language.texts[name] for name in SECTIONS[page]}

@@ -20,12 +20,10 @@ from websockets.http11 import Request, Response
 from dealer.errors import BadRequest, PositionLost, UnknownTable
 from dealer.feed.positions import START, Place
 from dealer.feed.reader import Entry, FeedFilter
-from dealer.gateway.http.authorization import unauthorized
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.responses import response
-from dealer.gateway.http.streams import BLOCK, stream
-from dealer.gateway.rate_limit.budgets import ClientBudget
-from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.gateway.clients import ClientConnection
+from dealer.gateway.net.admission import unauthorized
+from dealer.gateway.net.responses import response
+from dealer.gateway.pages.streams import BLOCK, stream
 from dealer.service import Service
 from dealer.service.feed_access import feed_filter
 from dealer.service.service_keys import ServiceKey
@@ -58,9 +56,8 @@ class Follow(NamedTuple):
 class FeedAnswers:
     """Answers `GET /feed`."""
 
-    def __init__(self, service: Service, *, turns: Turns) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._turns = turns
         self._streams: Counter[int] = Counter()  # open ones by the number of their key
 
     async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
@@ -93,9 +90,7 @@ class FeedAnswers:
         try:
             await stream(
                 connection,
-                request,
-                self._blocks(key, follow, place, connection.budget),
-                turns=self._turns,
+                self._blocks(connection, key, follow, place),
                 kind=kind,
                 more={"X-Accel-Buffering": "no", "Accept-Ranges": "none"},
             )
@@ -121,7 +116,7 @@ class FeedAnswers:
         return Follow(after, filter, wait == "1", sse)
 
     async def _blocks(
-        self, key: ServiceKey, follow: Follow, place: Place, budget: ClientBudget
+        self, connection: ClientConnection, key: ServiceKey, follow: Follow, place: Place
     ) -> AsyncGenerator[bytes]:
         feed, head = self._service.feed, self._service.feed.head
         # No empty line after it, nor after a comment: some clients take that for an event.
@@ -129,7 +124,7 @@ class FeedAnswers:
         head.followers += 1  # the feed keeps what comes in memory
         try:
             while self._service.service_keys.is_valid(key):
-                async with self._turns.turn(budget):
+                async with connection.turns.turn(connection.budget):
                     page = await feed.reader.read(place, follow.filter, limit=PAGE)
                 place = page.place
                 # Also an empty one: then the client may be gone, or have a debt to pay.

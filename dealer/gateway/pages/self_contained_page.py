@@ -16,8 +16,8 @@ from importlib import resources
 from typing import NamedTuple
 from urllib.parse import quote
 
-from dealer.gateway.http.modules import Read, combine
-from dealer.gateway.http.page_texts import embedded, list_languages
+from dealer.gateway.pages.modules import Read, combine
+from dealer.gateway.pages.page_files import embedded, list_languages
 from dealer.languages.language import languages
 
 _STYLE = re.compile(r'<link rel="stylesheet" href="/web/@/(?P<path>[\w./-]+)">\n?')

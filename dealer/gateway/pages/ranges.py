@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from websockets.http11 import Request, Response
 
-from dealer.gateway.http.responses import response
+from dealer.gateway.net.responses import response
 
 _ONE_RANGE = re.compile(r"bytes=[ \t,]*(?P<first>[0-9]*)-(?P<last>[0-9]*)[ \t,]*", re.IGNORECASE)
 _TAGS = re.compile(r'(?:W/)?("[^"]*")')

@@ -14,9 +14,8 @@ from math import ceil
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.exchange import PostExchange
-from dealer.gateway.http.responses import response
+from dealer.gateway.clients import ClientConnection
+from dealer.gateway.net.responses import response
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.posted import PostedAnswer, run_posted
 
@@ -30,6 +29,8 @@ ENDED_SECONDS = 60
 class RpcEndpoint:
     """Runs the requests to `/rpc`; `check` admits or refuses a request by its head."""
 
+    keeps = True
+
     def __init__(
         self,
         context: GatewayContext,
@@ -38,36 +39,26 @@ class RpcEndpoint:
         self._context = context
         self._check = check
 
-    def exchange(self, connection: ClientConnection) -> PostExchange:
-        """The exchange of a request that begins on this connection."""
-        return PostExchange(
-            connection,
-            partial(self._check_head, connection),
-            partial(self._run, connection),
-            count=self._count,
-        )
+    def check(self, connection: ClientConnection, request: Request) -> Response | None:
+        refusal = self._check(connection, request)
+        return refusal or content_refused(request.headers)
 
-    def _check_head(self, connection: ClientConnection, request: Request) -> Response | None:
-        return self._check(connection, request) or content_refused(request.headers)
-
-    def _run(
-        self, connection: ClientConnection, exchange: PostExchange, request: Request, body: bytes
-    ) -> None:
+    def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
         run_posted(
             self._context,
             body,
             address=connection.address,
             budget=connection.budget,
             service_key=connection.service_key,
-            on_answer=partial(self._answer, exchange),
+            on_answer=partial(self._answer, connection),
             abort=connection.abort,
         )
 
-    def _count(self, status: int) -> None:
+    def count(self, status: int) -> None:
         self._context.metrics.posts[str(status)] += 1
 
-    def _answer(self, exchange: PostExchange, answer: PostedAnswer) -> None:
-        exchange.answer(response_of(answer), close=answer.ends or self._context.draining)
+    def _answer(self, connection: ClientConnection, answer: PostedAnswer) -> None:
+        connection.answer(response_of(answer), close=answer.ends or self._context.draining)
 
 
 def response_of(answer: PostedAnswer) -> Response:

@@ -1,0 +1,110 @@
+"""WebSocket (RFC 6455): the handshake and the frames, by the sans-I/O protocol of websockets.
+
+Nearly all that clients send is one masked text frame, whole and alone in what is read from the
+socket: that is parsed here, without the library.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from websockets.frames import Opcode
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # a platform without the compiled part of websockets
+
+    def apply_mask(data: bytes | bytearray | memoryview, mask: bytes | bytearray) -> bytes:
+        size = len(data)
+        repeated = (mask * (size // 4 + 1))[:size]
+        return (int.from_bytes(data) ^ int.from_bytes(repeated)).to_bytes(size)
+
+
+PING_FRAME = b"\x89\x00"
+PONG = 0x80 | Opcode.PONG
+"""First byte of a pong."""
+
+SLICE = 4096
+"""Bytes of many small frames that are read between two checks whether the connection is closed."""
+
+MAX_FRAGMENTS = 64
+"""Fragments of one message; its size has its own limit, but fragments may be empty."""
+
+_FINAL_TEXT = 0x80 | Opcode.TEXT
+_MASKED = 0x80
+_LENGTH = 0x7F
+
+# Debug messages of websockets contain frames, and frames may contain secrets.
+_quiet = logging.getLogger("dealer.gateway.socket")
+_quiet.setLevel(logging.WARNING)
+
+SelectSubprotocol = Callable[[ServerProtocol, Sequence[Subprotocol]], Subprotocol | None]
+"""Chooses one of those that a client offers; raises NegotiationError where none will do."""
+
+
+class Receiver(Protocol):
+    """What the messages of a connection are for.
+
+    `request_seen` says whether one of them was a request.
+    """
+
+    request_seen: bool
+
+    def receive(self, data: bytes) -> None:
+        """Take the payload of a text message."""
+
+    def on_ping(self) -> bool:
+        """Count a ping or pong; whether it is within the rate, so that a ping is answered."""
+
+    def finish(self) -> None:
+        """Run nothing more, and close the connection when what was received is answered."""
+
+    def close(self) -> None:
+        """The connection is closed: answer nothing more."""
+
+
+def new_protocol(longest: int, select_subprotocol: SelectSubprotocol | None) -> ServerProtocol:
+    """The library's protocol for messages of at most so many bytes, without compression.
+
+    It begins with the frames: `accept` is given the request that h11 has read.
+    """
+    return ServerProtocol(
+        select_subprotocol=select_subprotocol, state=State.OPEN, max_size=longest, logger=_quiet
+    )
+
+
+def parse_single_text_frame(data: bytes, limit: int) -> bytes | None:
+    """The payload, at most `limit` bytes, if `data` is one final, masked text frame; else None."""
+    size = len(data)
+    if size < 6 or data[0] != _FINAL_TEXT:
+        return None
+    length, mask = data[1] - _MASKED, 2
+    if length == 126:
+        length, mask = int.from_bytes(data[2:4], "big"), 4
+    elif length == 127:
+        return None
+    start = mask + 4
+    if length < 0 or length > limit or size != start + length:
+        return None
+    return apply_mask(data[start:], data[mask:start])
+
+
+def ends_on_frame_boundary(data: bytes) -> bool:
+    """Whether `data`, which begins with a frame, also ends with one."""
+    at, size = 0, len(data)
+    while at < size:
+        if size - at < 2:
+            return False
+        length, head = data[at + 1] & _LENGTH, 2
+        if length >= 126:
+            head = 4 if length == 126 else 10
+            length = int.from_bytes(data[at + 2 : at + head], "big")
+        if data[at + 1] & _MASKED:
+            head += 4
+        at += head + length
+    return at == size
