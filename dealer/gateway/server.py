@@ -238,6 +238,7 @@ class Gateway:
         deadline = started_at + limits.drain
         context.draining = context.broadcaster.turns.hurry = True
         context.service.feed.head.close()
+        context.broadcaster.presence.close()
         fields = {"connections": len(connections), "in_flight": context.in_flight}
         log.info("drain", extra={"fields": fields})
         for listener in filter(None, (self._listener, self._service_listener)):

@@ -44,6 +44,7 @@ class Presence:
         self._followed: set[LiveTable] = set()
         self._recorded: dict[LiveTable, dict[SeatHolder, tuple[bool, int | None]]] = {}
         self._timers: dict[LiveTable, asyncio.TimerHandle] = {}
+        self._closed = False
 
     def attendance(self, live_table: LiveTable) -> r.Presence:
         """The current attendance; a seat whose state changed is recorded as of now."""
@@ -92,7 +93,7 @@ class Presence:
 
     def changed(self, live_table: LiveTable) -> None:
         """Schedule a notification: a connection or a seat of the table changed."""
-        if live_table not in self._timers:
+        if live_table not in self._timers and not self._closed:
             loop = asyncio.get_running_loop()
             self._timers[live_table] = loop.call_later(DELAY, self._notify, live_table)
 
@@ -102,7 +103,8 @@ class Presence:
             self.changed(live_table)
 
     def close(self) -> None:
-        """Cancel all notifications."""
+        """Notify of nothing any more: in a drain all leave, and their next node says who is there."""
+        self._closed = True
         for timer in self._timers.values():
             timer.cancel()
 
