@@ -38,7 +38,6 @@ from dealer.service.execution import (
     CommandResult,
     Outcome,
     StoredCommand,
-    answered_before,
     failed,
     internal,
     unavailable,
@@ -209,8 +208,7 @@ class CommandProcessor:
             outcome = CommandResult(newest.version, execution.events)
             self._notify(live_table, notice)
             outcome.held = notice.held
-            done, execution.done = execution.done, answered_before
-            done(outcome)  # `execution.answer`, without the call
+            execution.answer(outcome)
             if execution.name is not None:
                 first, count = records[0].version, len(records)
                 live_table.stored_commands.settle(execution.name, execution.digest, first, count)

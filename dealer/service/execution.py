@@ -69,7 +69,7 @@ class IdempotencyKey(Struct, frozen=True):
     content: bytes = b""
 
 
-def answered_before(outcome: Outcome) -> None:
+def _answered(outcome: Outcome) -> None:
     """For an outcome that was given already."""
 
 
@@ -105,7 +105,7 @@ class CommandExecution(Append, eq=False, kw_only=True):
     """
 
     command: Command
-    done: OnResult = answered_before
+    done: OnResult = _answered
     origin: object | None = None  # the transport that waits for the answer
     key: IdempotencyKey | None = None
     name: str | None = None
@@ -132,7 +132,7 @@ class CommandExecution(Append, eq=False, kw_only=True):
 
         A caller that answers several commands goes on to the next one.
         """
-        done, self.done = self.done, answered_before
+        done, self.done = self.done, _answered
         try:
             done(outcome)
         except Exception as error:

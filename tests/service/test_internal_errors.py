@@ -79,6 +79,7 @@ async def test_a_callback_that_fails_keeps_no_other_one_waiting(
     outcomes = Outcomes(1)
     if how != "committed":
         await two.execute(there, TakeSeat("Dan"))
+    chain = here.chain
     one.submit(here, TakeSeat("Eve"), done=fail)
     one.submit(here, TakeSeat("Fay"), done=outcomes.of("Fay"))
     if how == "unavailable":
@@ -90,6 +91,9 @@ async def test_a_callback_that_fails_keeps_no_other_one_waiting(
     expected = Unavailable if how == "unavailable" else CommandResult
     assert await outcomes.kinds() == {"Fay": expected}
     assert [type(error) for error in reported] == [ZeroDivisionError]
+    if how == "committed":
+        # It is not reloaded: its events are on disk, and published.
+        assert (here.state, here.chain) == (TableState.ACTIVE, chain)
 
 
 async def test_who_waits_for_a_commit_is_called_after_one_that_fails(service, reported) -> None:
