@@ -94,6 +94,7 @@ export class EventVerifier {
     return this.#collectEvidence([], async () => {
       if (this.version) {
         await this.log.compare(snapshot);
+        this.#learn(snapshot.state);
         return;
       }
       const restored = await this.#readSnapshot(snapshot);
@@ -116,6 +117,26 @@ export class EventVerifier {
       if (restarted) this.#restart(restored, snapshot.state);
       return restarted;
     });
+  }
+
+  /**
+   * Learn the cards of a later snapshot that came without their private part, because they were in
+   * the hand of this viewer's seat before the viewer was.
+   */
+  learn(state) {
+    return this.#collectEvidence([], () => this.#learn(state));
+  }
+
+  #learn({ round }) {
+    if (round === undefined || round.round !== this.round?.number) return;
+    const here = new Set([...this.round.stacks.values()].flat().map((card) => card.slot));
+    for (const [slot, card, salt] of round.cards) if (here.has(slot)) this.#open({ slot, card, salt });
+  }
+
+  /** Whether the hand of this viewer's seat has a card whose face is not known here. */
+  get isBlind() {
+    const hand = this.round?.stacks.get(`hand:${this.seat}`) ?? [];
+    return hand.some((card) => this.face(card) === null);
   }
 
   /** Take a signed head. */

@@ -17,6 +17,7 @@ export class RemoteTable {
   #session;
   #verifier;
   #state = null;
+  #known = 0; // faces, when that state was made
   #markers = markersFold();
 
   /** @param {TableSession} session */
@@ -120,7 +121,11 @@ export class RemoteTable {
   }
 
   get state() {
-    if (this.#state?.version !== this.version) this.#state = tableState(this.#verifier);
+    const known = this.#verifier.faces.size;
+    if (this.#state?.version !== this.version || this.#known !== known) {
+      this.#state = tableState(this.#verifier);
+      this.#known = known;
+    }
     return this.#state;
   }
 

@@ -51,6 +51,7 @@ export class TableSession {
   #started = null;
   #target = 0; // the server's version, as far as it has said
   #gap = { version: 0, times: 0 };
+  #learned = ""; // the round and the seat's beginning of which the hand was asked for
   /** @type {ConnectionStatus | null} */
   #status = null;
 
@@ -284,7 +285,23 @@ export class TableSession {
   #sendDue() {
     this.due.save(this.history.at(-1));
     const { version, log } = this.verifier;
-    this.due.send({ upToDate: version >= this.#target && !this.#resuming && log.linked });
+    const upToDate = version >= this.#target && !this.#resuming && log.linked;
+    this.due.send({ upToDate });
+    if (upToDate && this.verifier.isBlind) this.#learnHand();
+  }
+
+  /** The events of a hand are private to the player who held it then: a later one asks for it. */
+  #learnHand() {
+    const hand = `${this.verifier.round.number}/${this.ownSeat.since}`;
+    if (hand === this.#learned) return;
+    this.#learned = hand;
+    this.request("table.state", {}).then(
+      ({ state }) => this.#enqueue(async () => {
+        await this.verifier.learn(state);
+        this.#reportedVersion = 0;
+      }),
+      () => {}, // the table was left, or the seat was lost
+    );
   }
 
   /** Emit the state once for all notifications that were processed together. */
