@@ -366,13 +366,52 @@ async def test_a_sheet_is_dismissed_outside_of_it_and_by_back(game: Game) -> Non
     await page.wait_for_url("about:blank")
 
 
-async def test_a_double_tap_draws_once(game: Game) -> None:
+async def test_each_quick_tap_draws_a_card(game: Game) -> None:
     bob, page = game.bob, game.bob.page
-    for button, cards in ((tool(page, "Draw"), 6), (place(page, "deck"), 7)):
-        await bob.fingers.tap(button)
-        await bob.fingers.tap(button)
+    cards = 5
+    for button in (place(page, "deck"), tool(page, "Draw")):
+        for _ in range(5):
+            await bob.fingers.tap(button)
+        cards += 5
         await bob.player.holds(cards)
+    for _ in range(3):
+        await bob.fingers.tap(tool(page, "Burn"))
+    await holds(page, "pile:burn", 3)
     await bob.fingers.tap(bob.player.button("More cards"))
     await bob.fingers.tap(tool(page, "Draw"))
-    await bob.player.holds(9)
+    await bob.player.holds(17)
     await game.ada.expect_log("Bob drew 2 cards.")
+
+
+async def test_a_drag_takes_the_card_under_the_finger_and_all_on_it(game: Game) -> None:
+    bob, page = game.bob, game.bob.page
+    table = place(page, "pile:table")
+    laid = await codes(page)
+    for number, code in enumerate(laid, 1):
+        await bob.fingers.drag(bob.card(0), table)
+        await holds(game.ada.page, "pile:table", number)
+        await expect(table.locator(f'[data-card="{code}"]')).to_be_visible()
+
+    async def drag(code: str, to: Locator) -> None:
+        box = await table.locator(f'[data-card="{code}"]').bounding_box()
+        assert box is not None
+        await bob.fingers.drag(Point(box["x"] + 5, box["y"] + 20), await middle(to))
+
+    await drag(laid[3], place(page, "pile:discard"))
+    await holds(game.ada.page, "pile:discard", 2)
+    await expect(table.locator(".card")).to_have_count(3)
+    assert await shown(table) == laid[:3]
+    await drag(laid[1], own_hand(page))
+    await bob.player.holds(2)
+    assert await codes(page) == laid[1:3]
+    await drag(laid[0], place(page, "deck"))
+    await holds(game.ada.page, "pile:table", 0)
+    await game.ada.expect_log(re.compile("went from the table to the deck"))
+
+
+async def shown(stack: Locator) -> list[str]:
+    """The codes of the cards of a stack, bottom first."""
+    found: list[str] = await stack.locator(".card").evaluate_all(
+        "all => all.map((one) => one.dataset.card)"
+    )
+    return found

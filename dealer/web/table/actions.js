@@ -34,6 +34,9 @@ const reasons = texts.disabled;
 /** The actions that use the number of cards that is set. */
 const COUNTED = ["draw", "deal", "burn", "cut"];
 
+/** Every click on the button of these counts, however quick: five taps on the deck draw five. */
+export const REPEATED = ["draw", "burn"];
+
 /** @type {Record<string, "public" | "final">} */
 const MARKS = {
   play: "public", show: "public", closeRound: "final", leave: "final", closeTable: "final",
@@ -176,8 +179,9 @@ export function disabledReason({ conditions }, context) {
 
 /**
  * The action of moving cards from one stack onto another, `{ conditions, run, asks, counted }`, or
- * null if there is none. Stacks include hands; `slots` are cards of the player's hand, `count` is
- * that of the deck's cards. `face` is the side that they show on a pile.
+ * null if there is none. Stacks include hands; `slots` are cards of the player's hand, or several
+ * ones of a pile, which keep their faces; `count` is that of the deck's cards. `face` is the side that
+ * they show on a pile.
  *
  * @param {any} table
  * @param {{ from: string, to: string, slots?: number[], count?: number, face?: string }} move
@@ -196,10 +200,17 @@ export function actionForMove(table, { from, to, slots = [], count = 1, face = d
     return move("pile", [...deck, enough], () => table.move(from, { to, count, face }),
       { counted: true });
   }
-  if (to === own) return move("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
+  const several = slots.length > 0 ? slots : null;
+  if (to === own) {
+    return move("pile", [seated, ...play],
+      () => table.pileDraw(pileName(from), null, { cards: several }));
+  }
   if (seatOf(from) !== null) {
     const all = cardsIn(table.state, from).length;
     return move("collect", play, () => table.move(from, { to, count: all }));
+  }
+  if (several !== null) {
+    return move("pile", play, () => table.move(from, { to, cards: several, face: "down" }));
   }
   const whole = count > 1 && count === cardsIn(table.state, from).length;
   const which = whole ? { all: true } : { count: 1 };

@@ -22,11 +22,11 @@ export function cardMoves(page) {
       ? trickTo(seatOf(to)) : actionForMove(page.table, { from, to, slots, count }));
 
   return {
-    pickUp(source) {
+    pickUp(source, picture) {
       if (page.table.round === null) return null;
       const { slot, drag } = source.dataset;
       if (slot !== undefined) return handDragged(page, own(), Number(slot));
-      return drag === undefined ? null : stackDragged(page, drag, source);
+      return drag === undefined ? null : stackDragged(page, drag, { source, picture });
     },
 
     accepts(dragged, to) {
@@ -37,9 +37,10 @@ export function cardMoves(page) {
       return action !== null && disabledReason(action, context) === null;
     },
 
-    preview({ from, cards, trick }, to) {
+    preview({ from, slots, cards, trick }, to) {
       if (trick && seatOf(to ?? "") !== null) return cards.map(() => null);
-      return cards.map((card) => codeIn(to, card, from === own()));
+      const run = slots.length > 1 && from !== own(); // it keeps its faces
+      return cards.map((card) => codeIn(run ? null : to, card, from === own()));
     },
 
     over(dragged, to, x) {
@@ -85,14 +86,21 @@ function handDragged(page, own, slot) {
   };
 }
 
-/** Cards from the top of a stack: the set number from the deck, a whole trick, otherwise one. */
-function stackDragged(page, from, source) {
+/**
+ * Cards of a stack: the set number from the top of the deck, a whole trick, and otherwise the card
+ * that was pressed with all that lie on it, or the top one if none was.
+ */
+function stackDragged(page, from, { source, picture }) {
   const all = cardsIn(page.table.state, from);
+  const pictures = Array.from(source.querySelectorAll(".card"));
   const trick = from === "pile:table" && isTrick(page.table);
-  const count = from === "deck" ? page.count : trick ? all.length : 1;
+  const top = from === "deck" ? page.count : trick ? all.length : 1;
+  const above = picture === null || trick ? 1 : pictures.length - pictures.indexOf(picture);
+  const count = Math.max(top, above);
+  const cards = all.slice(-count);
   return {
-    from, slots: [], count, trick, cards: all.slice(-count).toReversed(),
-    pictures: Array.from(source.querySelectorAll(".card")).slice(trick ? -count : -1),
+    from, count, trick, slots: above > 1 ? cards.map(({ slot }) => slot) : [],
+    cards: above > 1 ? cards : cards.toReversed(), pictures: pictures.slice(-count),
   };
 }
 
@@ -100,8 +108,9 @@ function stackDragged(page, from, source) {
 function isUnchanged({ state }, { from, slots, cards }) {
   if (from === "deck") return true;
   const here = cardsIn(state, from);
-  if (slots.length === 0) return here.at(-1)?.id === cards[0].id;
-  return slots.every((slot) => here.some((card) => card.slot === slot));
+  if (seatOf(from) !== null) return slots.every((slot) => here.some((card) => card.slot === slot));
+  const top = new Set(here.slice(-cards.length).map(({ id }) => id));
+  return cards.every(({ id }) => top.has(id));
 }
 
 /** The code that this player will see of a card in `to`, or sees of it now; null for a back. */

@@ -19,14 +19,15 @@ const HOLD_MS = 400;
 /**
  * @typedef {object} Dragged
  * @property {string} from a stack
- * @property {number[]} slots cards of the player's hand
+ * @property {number[]} slots cards of the player's hand, or of a spread pile, the lowest first
  * @property {number} count cards from the top of another stack
  * @property {boolean} trick they are a complete trick, which goes to its winner
  * @property {readonly import("../client.js").Card[]} cards those that move
  * @property {HTMLElement[]} pictures their elements
  *
  * @typedef {object} DragTarget
- * @property {(source: HTMLElement) => Dragged | null} pickUp
+ * @property {(source: HTMLElement, picture: HTMLElement | null) => Dragged | null} pickUp the card
+ *   that was pressed, if one was, and what lies on it
  * @property {(dragged: Dragged, to: string) => boolean} accepts
  * @property {(dragged: Dragged, to: string | null) => (string | null)[]} preview the codes of the
  *   cards as they will be seen in `to`, null for a back
@@ -76,7 +77,7 @@ export class Dragging {
     if (source === null) return;
     const touch = event.pointerType !== "mouse";
     this.#press = {
-      source, touch, x: event.clientX, y: event.clientY, id: event.pointerId, held: false,
+      source, picture: event.target.closest(".card"), touch, x: event.clientX, y: event.clientY, id: event.pointerId, held: false,
       timer: touch ? setTimeout(() => this.#hold(), HOLD_MS) : null, dragged: null,
     };
   }
@@ -97,7 +98,7 @@ export class Dragging {
   }
 
   #begin(press) {
-    press.dragged = this.#target.pickUp(press.source);
+    press.dragged = this.#target.pickUp(press.source, press.picture);
     if (press.dragged === null) {
       this.#end();
       return false;

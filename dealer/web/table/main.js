@@ -9,7 +9,7 @@ import { HouseCheated, Refused, browserStore } from "../client.js";
 import { addCourtPictures } from "../late_styles.js";
 import { persistent, stored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
-import { actionForMove, actionNamed, disabledReason } from "./actions.js";
+import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
 import { openPile } from "./card_menus.js";
@@ -121,9 +121,10 @@ class TablePage {
     await this.attempt(actionNamed(name));
   }
 
-  /** Carry out a named action by a click on its button; a double click carries it out once. */
+  /** Carry out a named action by a click on its button; most are carried out once by a double click. */
   async click(name, event) {
-    await this.#clicks.once(event, () => this.run(name));
+    if (REPEATED.includes(name)) await this.run(name);
+    else await this.#clicks.once(event, () => this.run(name));
   }
 
   /**
