@@ -26,16 +26,6 @@ async def test_a_card_played_face_down_is_taken_back(two_players: TwoPlayers) ->
     await bob.expect_log("Ada took back 1 card.")
 
 
-async def test_a_card_that_was_seen_is_not_taken_back(two_players: TwoPlayers) -> None:
-    ada, _ = two_players
-    await ada.choose(0)
-    await ada.do("Play")
-    await holds(ada.page, "pile:table", 1)
-    await ada.page.keyboard.press("u")
-    await expect(ada.page.get_by_role("alert")).to_have_text(re.compile("cannot be taken back"))
-    await holds(ada.page, "pile:table", 1)
-
-
 async def test_cards_are_passed_when_both_have_passed(two_players: TwoPlayers) -> None:
     ada, bob = two_players
     given, taken = await codes(ada.page), await codes(bob.page)

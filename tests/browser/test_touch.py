@@ -366,6 +366,44 @@ async def test_a_sheet_is_dismissed_outside_of_it_and_by_back(game: Game) -> Non
     await page.wait_for_url("about:blank")
 
 
+async def test_a_card_that_was_laid_by_mistake_comes_back(game: Game) -> None:
+    ada, bob, page = game.ada, game.bob, game.bob.page
+    back, table = tool(page, "Take back"), place(page, "pile:table")
+    await expect(back).to_have_attribute("aria-disabled", "true")
+    await expect(back).to_have_attribute("title", re.compile("^There is nothing to take back"))
+    wrong, right = (await codes(page))[:2]
+    await bob.fingers.tap(bob.card(0))
+    await bob.fingers.tap(tool(page, "Play"))
+    await holds(ada.page, "pile:table", 1)
+    await bob.fingers.tap(back)
+    await bob.player.holds(5)
+    await holds(ada.page, "pile:table", 0)
+    await ada.expect_log(re.compile("^Bob took back "))
+    await expect(back).to_have_attribute("aria-disabled", "true")
+    await expect(own_hand(page).locator("[data-shown]")).to_have_count(1)  # as it was seen
+    assert wrong in await codes(page)
+
+    await bob.fingers.drag(own_hand(page).locator(f'[data-card="{right}"]'), table)
+    await holds(ada.page, "pile:table", 1)
+    await expect(back).to_be_enabled()
+    await ada.choose(0)
+    await ada.do("Play")
+    await holds(page, "pile:table", 2)
+    await expect(back).to_have_attribute("aria-disabled", "true")  # another one has played since
+
+
+async def test_a_card_that_was_taken_from_a_pile_by_mistake_goes_back(game: Game) -> None:
+    bob, page = game.bob, game.bob.page
+    await bob.fingers.drag(place(page, "deck"), place(page, "pile:table"))
+    await holds(page, "pile:table", 1)
+    await expect(tool(page, "Take back")).to_have_attribute("aria-disabled", "true")  # it was drawn
+    await bob.fingers.drag(place(page, "pile:table"), own_hand(page))
+    await bob.player.holds(6)
+    await bob.fingers.tap(tool(page, "Take back"))
+    await bob.player.holds(5)
+    await holds(game.ada.page, "pile:table", 1)
+
+
 async def test_each_quick_tap_draws_a_card(game: Game) -> None:
     bob, page = game.bob, game.bob.page
     cards = 5

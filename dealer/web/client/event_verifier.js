@@ -130,7 +130,8 @@ export class EventVerifier {
   #learn({ round }) {
     if (round === undefined || round.round !== this.round?.number) return;
     const here = new Set([...this.round.stacks.values()].flat().map((card) => card.slot));
-    for (const [slot, card, salt] of round.cards) if (here.has(slot)) this.#open({ slot, card, salt });
+    const known = round.cards.filter(([slot]) => here.has(slot));
+    for (const [slot, card, salt] of known) this.#open({ slot, card, salt });
   }
 
   /** Whether the hand of this viewer's seat has a card whose face is not known here. */

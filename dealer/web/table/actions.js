@@ -14,6 +14,7 @@ import {
   cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, pileName, wonBy,
   wonPile,
 } from "./selectors.js";
+import { canTakeBack, takeBack } from "./take_back.js";
 
 /** @typedef {(context: any) => string | null} Condition */
 /**
@@ -83,6 +84,7 @@ const somethingOut = ({ table }) => {
 const notHost = ({ table }) => (table.host ? reasons.isHost : null);
 const tableNotEmpty = ({ table }) =>
   (cardsIn(table.state, "pile:table").length === 0 ? reasons.emptyTable : null);
+const lastMoveIsOwn = ({ table }) => (canTakeBack(table) ? null : reasons.nothingBack);
 const allowed = (rule) => ({ table }) => (isAllowed(table, rule) ? null : reasons.notAllowed);
 
 /** Conditions of every action on cards. */
@@ -107,8 +109,8 @@ export const ACTIONS = [
     ({ table, slots }) => table.show(slots)),
   action("putBack", "r", "hand", "return", hand,
     ({ table, slots }) => table.returnCards(slots)),
-  action("takeBack", "u", "hand", "take_back", play,
-    ({ table }) => table.takeBack()),
+  action("takeBack", "u", "hand", "take_back", [...play, lastMoveIsOwn],
+    ({ table }) => takeBack(table)),
   action("passTo", "Shift+G", null, "pass", [...hand, hasOthers],
     ({ table, slots }, to) => table.pass(slots, { to }),
     ({ table, ask }) => ask.seat(texts.passTo, otherSeats(table))),
@@ -180,8 +182,8 @@ export function disabledReason({ conditions }, context) {
 /**
  * The action of moving cards from one stack onto another, `{ conditions, run, asks, counted }`, or
  * null if there is none. Stacks include hands; `slots` are cards of the player's hand, or several
- * ones of a pile, which keep their faces; `count` is that of the deck's cards. `face` is the side that
- * they show on a pile.
+ * ones of a pile, which keep their faces; `count` is that of the deck's cards. `face` is the side
+ * that they show on a pile.
  *
  * @param {any} table
  * @param {{ from: string, to: string, slots?: number[], count?: number, face?: string }} move

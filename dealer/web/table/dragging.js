@@ -77,7 +77,8 @@ export class Dragging {
     if (source === null) return;
     const touch = event.pointerType !== "mouse";
     this.#press = {
-      source, picture: event.target.closest(".card"), touch, x: event.clientX, y: event.clientY, id: event.pointerId, held: false,
+      source, picture: event.target.closest(".card"), touch,
+      x: event.clientX, y: event.clientY, id: event.pointerId, held: false,
       timer: touch ? setTimeout(() => this.#hold(), HOLD_MS) : null, dragged: null,
     };
   }

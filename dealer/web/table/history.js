@@ -54,6 +54,59 @@ export function playedBy(table, slot) {
   return slot === null ? null : plays(table).get(slot) ?? null;
 }
 
+/**
+ * @typedef {object} LastMove
+ * @property {string} from
+ * @property {string} to
+ * @property {number} at
+ * @property {number[]} slots
+ * @property {boolean} shown whether a face was seen by it
+ */
+
+/** Events after which the last move can still be taken back. */
+const KEEP_MOVE = /^(Seat|Host|Entropy|NoteAdded)/;
+
+/** The last move, the slots that were shown to all, and when a move came back into the hand. */
+const moves = foldOf(
+  () => ({ last: /** @type {LastMove | null} */ (null), open: new Set(), backAt: 0 }),
+  (found, { type, at, public: event }) => {
+    const { last, open } = found;
+    const same = last !== null && last.at === at;
+    if (type === "RoundOpened") open.clear();
+    if (type === "CardShown") open.add(event.slot);
+    if ((type === "CardMoved" || type === "CardDrawn") && event.from !== "deck") {
+      const { from, slot, to = `hand:${event.seat}` } = event;
+      const comesBack = type === "CardDrawn" && last?.from === to && last.to === from;
+      if (comesBack) found.backAt = at;
+      const shown = seatOf(to) !== null && !open.has(slot);
+      if ([from, to].some((one) => one.startsWith("pile:pass:")) || found.backAt === at) {
+        found.last = null;
+      } else if (same && last.from === from && last.to === to) {
+        last.slots.push(slot);
+        last.shown ||= shown;
+      } else {
+        found.last = { from, to, at, slots: [slot], shown };
+      }
+    } else if (type === "CardShown" && same && last.slots.includes(event.slot)) {
+      last.shown = true;
+    } else if (!KEEP_MOVE.test(type) || event.kind === "take_back") {
+      found.last = null;
+    }
+    return found;
+  },
+);
+
+/**
+ * The last move of cards, which nothing followed on any card; null if there is none, or if it was
+ * taken back.
+ *
+ * @param {RemoteTable} table
+ * @returns {LastMove | null}
+ */
+export function lastMove(table) {
+  return table.state.round === null ? null : moves(table).last;
+}
+
 /** Names by seat, of those who sit and of those who left; `moving` is the seat of one who moves. */
 const people = foldOf(
   () => ({ names: new Map(), former: new Map(), moving: 0 }),

@@ -142,9 +142,7 @@ export class LogLines {
 
   /** The moves that take back came just before, as a line that now says what they are. */
   #addTakeBack({ at, live, public: { seat } }) {
-    const name = seat === 0 ? lines.theHost : this.#name(seat);
-    const own = seat !== 0 && seat === this.#ownSeat();
-    const sentence = (what) => (own ? lines.youTookBack : lines.tookBack)({ by: name, what });
+    const sentence = (what) => this.#tookBack(seat, what);
     const last = this.#lines.at(-1);
     if (last?.at !== at || last.move === undefined) {
       this.#push({ at, live, text: () => sentence(lines.theMove) });
@@ -152,6 +150,12 @@ export class LogLines {
     }
     const { move } = last;
     last.text = (nameOf) => sentence(this.#cardsText(move.cards, nameOf));
+  }
+
+  #tookBack(seat, what) {
+    const by = seat === 0 ? lines.theHost : this.#name(seat);
+    const own = seat !== 0 && seat === this.#ownSeat();
+    return (own ? lines.youTookBack : lines.tookBack)({ by, what });
   }
 
   /** The cards by name, or their number if some are unknown. */
@@ -167,19 +171,23 @@ export class LogLines {
     const same = line?.move?.type === type && line.at === at && line.move.from === from &&
       line.move.to === to && (type !== "CardPeeked" || line.move.seat === data.seat);
     if (!same) {
-      const move = { type, from, to, seat: data.seat, cards: [] };
+      // A player takes back what they laid onto a pile in the move before.
+      const before = line?.move;
+      const back = type === "CardDrawn" && before?.type === "CardMoved" && before.to === from &&
+        before.from === `hand:${data.seat}` && before.cards.some(({ slot }) => slot === data.slot);
+      const move = { type, from, to, seat: data.seat, cards: [], back };
       line = this.#push({ at, live, move, text: (nameOf) => this.#moveText(move, nameOf) });
     }
     line.move.cards.push({ slot: data.slot, seat: data.seat, card });
   }
 
-  #moveText({ type, from, to, seat, cards }, nameOf) {
+  #moveText({ type, from, to, seat, cards, back }, nameOf) {
     const what = this.#cardsText(cards, nameOf);
     if (type === "CardPeeked") {
       const own = seat === this.#ownSeat();
       return own ? lines.youAreShown({ what }) : lines.isShown({ name: this.#name(seat), what });
     }
-    if (type === "CardDrawn") return this.#drawText(from, cards, nameOf);
+    if (type === "CardDrawn") return this.#drawText({ from, cards, back }, nameOf);
     const [giver, taker] = [from, to].map(seatOf);
     const some = lines.cards({ count: cards.length });
     if (to === "pile:burn" && from === "deck") return lines.burned({ what: some });
@@ -208,8 +216,9 @@ export class LogLines {
     return choose(lines.youPlayedOnto, lines.playedOnto)({ by, what, onto });
   }
 
-  #drawText(from, cards, nameOf) {
+  #drawText({ from, cards, back }, nameOf) {
     const seats = [...new Set(cards.map(({ seat }) => seat))];
+    if (back) return this.#tookBack(seats[0], this.#cardsText(cards, nameOf));
     const own = cards.filter(({ seat }) => seat === this.#ownSeat());
     const mine = list(own.map(({ card }) => (card === null ? lines.aCard : nameOf(card))));
     if (seats.length > 1) {

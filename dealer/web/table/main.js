@@ -121,7 +121,7 @@ class TablePage {
     await this.attempt(actionNamed(name));
   }
 
-  /** Carry out a named action by a click on its button; most are carried out once by a double click. */
+  /** Carry out a named action by a click on its button; a double click carries out most once. */
   async click(name, event) {
     if (REPEATED.includes(name)) await this.run(name);
     else await this.#clicks.once(event, () => this.run(name));
