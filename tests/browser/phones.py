@@ -150,8 +150,7 @@ class Phones:
     async def deal(self, cards: int) -> None:
         """Open a round, shuffle, and deal as the game says: this many cards to each."""
         page = self.host.page
-        await self.host.fingers.tap(page.get_by_role("button", name=re.compile("^Shuffle and ")))
-        await self.host.tap("Deal")
+        await self.host.fingers.tap(page.get_by_role("button", name="Shuffle and deal"))
         await asyncio.gather(*(phone.player.holds(cards) for phone in self.players))
 
     async def play(self, phone: Phone, card: str, stack: str = "pile:table") -> None:
@@ -182,8 +181,14 @@ class Phones:
 
     async def finish(self) -> None:
         """Close the round; every player sees all its cards, and has checked them."""
-        await self.host.tap("Close the round")
-        await self.host.choose("Close the round")
+        host = self.host
+        if await tool(host.page, "End the hand").is_visible():
+            await host.tap("End the hand")
+        else:
+            await host.fingers.tap(host.page.get_by_role("button", name="Other actions"))
+            await host.fingers.tap(host.sheet.get_by_role("button", name="Close the round"))
+        await expect(host.page.get_by_role("dialog", name="Close the round")).to_be_visible()
+        await host.choose("Close the round")
         for one in self.players:
             await expect(one.page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
             await expect(

@@ -80,7 +80,13 @@ async def test_poker_with_a_board(open_page: Any, game: str, cards: int) -> None
         await table.host.tap(deal)
         for phone in table.players:
             await expect(phone.stack("pile:board").locator("[data-card]")).to_have_count(on_board)
+    await expect(tool(table.host.page, "Deal")).to_have_count(0)  # no tap deals again to everybody
+    await table.host.page.keyboard.press("a")
+    await expect(table.host.page.get_by_role("alert")).to_contain_text("has been dealt")
+    await expect(tool(table.host.page, "End the hand")).to_be_visible()
     _, second, third = table.players
+    for phone in table.players:
+        await phone.player.holds(cards)
     await third.do("Discard", *await third.hand())
     await table.show_hand(second)
     await table.finish()

@@ -62,7 +62,7 @@ async def open_pack(page: Page, name: str) -> None:
 
 
 async def start(page: Page, fingers: Fingers) -> None:
-    await fingers.tap(page.get_by_role("button", name="Shuffle and start"))
+    await fingers.tap(page.get_by_role("button", name=re.compile("^Shuffle and ")))
     log = page.get_by_role("log")
     await expect(log.get_by_text(re.compile("^Shuffled")).last).to_be_attached()
 
@@ -146,8 +146,8 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
         shown = place(page, f"pile:{pile['name']}")
         await expect(shown.locator(".name")).to_have_text(english(pile["title"]))
         await shown.scroll_into_view_if_needed()
-    deal = tool(page, english(game["deal"][0].get("title", "Deal")))
-    await fingers.tap(deal)
+    if game["players"]["min"] > 1:  # else it is dealt at once, since its player is here
+        await fingers.tap(tool(page, english(game["deal"][0].get("title", "Deal"))))
     await expect(own_cards(page)).to_have_count(game["deal"][0]["each"][0][1])
     counts: dict[str, int] = {}
     for pile in game["deal"][0]["piles"]:

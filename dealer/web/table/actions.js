@@ -9,7 +9,7 @@
 
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
-import { nextDeal } from "./game.js";
+import { dealsAtOnce, isDealt, nextDeal } from "./game.js";
 import {
   cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, pileName, wonBy,
   wonPile,
@@ -68,6 +68,7 @@ const enough = ({ table, count }) => {
 /** The commands of a deal: the game's next one, or as many cards as are set to each player. */
 const dealsOf = ({ table, count }) =>
   (count === 1 ? nextDeal(table)?.deals : null) ?? [{ each: count, piles: [] }];
+const notDealt = ({ table, count }) => (count === 1 && isDealt(table) ? reasons.allDealt : null);
 const enoughForAll = (context) => {
   const { table } = context;
   const wanted = dealsOf(context).flatMap(({ each, piles }) =>
@@ -129,7 +130,7 @@ export const ACTIONS = [
   action("openRound", "o", "round", "open", [noRound], openAndShuffle),
   action("shuffle", "s", "round", "shuffle", [...play, deckNotEmpty],
     ({ table }) => table.shuffle()),
-  action("deal", "a", "round", "deal", [...deck, hasPlayers, enoughForAll],
+  action("deal", "a", "round", "deal", [...deck, hasPlayers, notDealt, enoughForAll],
     dealAll),
   action("cut", "c", "deck", "cut", deck,
     ({ table, count }) => table.cut(cutIndex(cardsIn(table.state, "deck").length, count))),
@@ -273,10 +274,12 @@ function confirmed(name) {
   return ({ ask }) => ask.confirm(texts.confirm[name], texts.actions[name]);
 }
 
-/** An unshuffled deck cannot be used, so shuffle it, too, if the rules allow that. */
+/** An unshuffled deck cannot be used, so shuffle it, too, and deal, if the rules allow that. */
 async function openAndShuffle({ table }) {
   await table.roundOpen();
-  if (isAllowed(table, "shuffle")) await table.shuffle();
+  if (!isAllowed(table, "shuffle")) return;
+  await table.shuffle();
+  if (dealsAtOnce(table)) await dealAll({ table, count: 1 });
 }
 
 async function dealAll(context) {

@@ -91,6 +91,27 @@ export function nextDeal({ state }) {
   return { title, deals: commandsOf(next, state.seats.length) };
 }
 
+/** Whether opening a round also deals: the game says what, and its players are here. */
+export function dealsAtOnce({ state }) {
+  return preset !== null && preset.deal.length > 0 && state.seats.length >= preset.players.min &&
+    state.who.deal === state.who.open;
+}
+
+/** Whether the game says what is dealt, and all of that is dealt in the open round. */
+export function isDealt(table) {
+  const plan = preset?.deal ?? [];
+  return plan.length > 0 && table.state.round !== null && nextDeal(table) === null;
+}
+
+/** Whether the hand is over: a player has no cards left, or the last of several deals is done. */
+export function isOver(table) {
+  if (!isDealt(table)) return false;
+  const { seats, round } = table.state;
+  const dealsToHands = preset.deal[0].each.some(([, cards]) => cards > 0);
+  const isEmpty = ({ seat }) => (round.stacks[`hand:${seat}`]?.length ?? 0) === 0;
+  return preset.deal.length > 1 || (dealsToHands && seats.some(isEmpty));
+}
+
 /** The commands of a deal: one names each pile once. */
 function commandsOf({ each, piles }, players) {
   const cards = each.findLast(([least]) => least <= players) ?? each[0];

@@ -4,7 +4,7 @@ import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
 import { tableUrl } from "../server_url.js";
 import { language, number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
-import { gameHelp } from "./game.js";
+import { dealsAtOnce, gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
@@ -96,7 +96,9 @@ export class Stacks {
     const help = gameHelp();
     this.#help.hidden = help === null;
     if (help !== null) setText(this.#help, texts.howToPlay({ game: help.title }));
-    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null]);
+    const start = dealsAtOnce(table) ? texts.startDeal
+      : rounds === 0 ? texts.startFirst : texts.startRound({ round: rounds + 1 });
+    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null, start]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
@@ -105,7 +107,7 @@ export class Stacks {
       mayOpen
         ? element("button", {
             class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
-          }, rounds === 0 ? texts.startFirst : texts.startRound({ round: rounds + 1 }))
+          }, start)
         : "",
       this.#help,
       rounds > 0 ? lastRoundLinks(table) : "",

@@ -4,7 +4,7 @@ import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { ACTIONS, actionNamed, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { buttonsOfGame, nextDeal } from "./game.js";
+import { buttonsOfGame, isDealt, isOver, nextDeal } from "./game.js";
 
 /** The groups of actions; on a phone each row scrolls. */
 const ROWS = [["hand"], ["deck", "round"]];
@@ -57,6 +57,11 @@ export class Toolbar {
     const dealName = count === 1 ? nextDeal(table)?.title : null;
     setText(
       this.#buttons.get(actionNamed("deal")).firstElementChild, dealName ?? texts.actions.deal);
+    const over = isOver(table);
+    const close = this.#buttons.get(actionNamed("closeRound"));
+    setText(close.firstElementChild, over ? texts.endHand : texts.actions.closeRound);
+    close.classList.toggle("primary", over);
+    setAttribute(close, "data-mark", over ? null : "final");
     this.#number.textContent = String(count);
     setAttribute(this.#stepper, "aria-label", texts.howMany({ count }));
     for (const group of this.#container.querySelectorAll(".tools")) {
@@ -93,6 +98,8 @@ export class Toolbar {
     if (!isVisible(action, this.#page.table)) return false;
     const named = buttonsOfGame();
     if (named === null) return action.group !== null;
+    if (action.name === "deal" && isDealt(this.#page.table)) return false;
+    if (action.name === "closeRound") return isOver(this.#page.table);
     return named.includes(action.name) || action.name === CARD_MENU;
   }
 
