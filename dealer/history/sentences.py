@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, assert_never
 
@@ -14,6 +15,9 @@ from dealer.game.state import SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Tab
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
 from dealer.proof.verify import Swap
+
+_COMMON_PILES = frozenset({"table", "discard", "burn"})
+_PILE_OF_SEAT = re.compile(r"(?P<kind>won|pass|seat):(?P<seat>[1-9][0-9]{0,9})")
 
 
 class Sentence(NamedTuple):
@@ -65,7 +69,7 @@ def describe(step: ReplayStep, language: Language | None = None) -> Sentence:
 
 
 def named(table: Table, stack: str, language: Language | None = None) -> str:
-    """A stack in words: "the deck", "the hand of Ann (seat 1)", "the pile burn"."""
+    """A stack in words: "the deck", "the hand of Ann (seat 1)", "the discard pile"."""
     return _Describer(table, language).stack(stack)
 
 
@@ -114,8 +118,8 @@ class _Describer:
         target, lying = self.stack(to), 0
         if self._table.round is not None:
             lying = len(self._table.round.cards(to)) - (to == source)
-        if event.place != lying:
-            target = self._text("below", place=event.place, stack=target)
+        if event.place != lying and seat_of(to) is None:
+            target = self._text("below", stack=target)
         return self._text("moved", **values, to=target)
 
     def _cardless(self, event: TableEvent | SeatEvent | ShuffleEvent) -> str:
@@ -227,11 +231,15 @@ class _Describer:
             return self._text("hand", player=self._who(seat))
         if stack == DECK:
             return self._text("deck")
-        return self._text("pile", name=stack.removeprefix("pile:"))
+        name = stack.removeprefix("pile:")
+        kind, player = name if name in _COMMON_PILES else "other", ""
+        if of_seat := _PILE_OF_SEAT.fullmatch(name):
+            kind, player = of_seat["kind"], self._who(int(of_seat["seat"]))
+        return self._text("pile", kind=kind, player=player, name=name)
 
     def _where(self, stack: str, slot: int) -> str:
-        """The stack of a card in words, with its place if it is not the top card there."""
+        """The stack of a card in words, which say so if it is not the top card there."""
         cards = [] if self._table.round is None else self._table.round.cards(stack)
         if not cards or cards[-1] == slot or seat_of(stack) is not None:
             return self.stack(stack)
-        return self._text("below", place=cards.index(slot), stack=self.stack(stack))
+        return self._text("below", stack=self.stack(stack))

@@ -42,6 +42,8 @@ async def test_hearts(open_page: Any) -> None:
     for phone in table.players:
         await phone.player.holds(13)
         assert passed[phone.seat] <= set(await phone.hand())
+        giver = table.after(phone, -1).player.name
+        await phone.player.expect_log(re.compile(rf"^You got .+, .+ and .+ from {giver}\.$"))
     leader = await holder(table, "2c")
 
     def card_of(hand: Sequence[str], suit: str | None) -> str:
@@ -49,6 +51,7 @@ async def test_hearts(open_page: Any) -> None:
 
     won = await tricks(table, leader=leader, choose=card_of, best="")
     assert sum(won.values()) == 13
+    assert not re.search(r"(pass|won):\d", await table.host.player.log.inner_text())
     await table.finish()
     for seat, count in won.items():
         if count:

@@ -301,7 +301,7 @@ def test_an_audit_as_text(ask: Ask, played: Played) -> None:
         "Cleo (seat 3) commits to random bytes for shuffle 0",
         "Dan (seat 4) draws ",
         " is discarded from the hand of Bob (seat 2)",
-        " goes from the pile discard to the deck",
+        " goes from the discard pile to the deck",
         "the deck is cut: the cards from place ",
         "shuffle 1 begins: the deck, ",
         "is turned up for all",

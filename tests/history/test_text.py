@@ -9,6 +9,7 @@ import pytest
 from dealer.errors import HistoryUnavailable
 from dealer.game.commands import Actor, Deal, Move, Pass, TakeBack
 from dealer.history.printable import utc
+from dealer.history.sentences import named
 from dealer.history.text import write
 from dealer.languages.language import languages
 from tests.history.poker import Poker, game_of
@@ -58,7 +59,7 @@ def test_a_round_is_described_to_its_final_stacks() -> None:
         f"{board} goes from the deck to the pile board",
         f"{board} in the pile board is turned up for all",
         f"{bob} is discarded from the hand of Bob (seat 2)",
-        f"{ada} goes from the hand of Ada (seat 1) to place 3 (not the top) of the deck",
+        f"{ada} goes from the hand of Ada (seat 1) to below the top of the deck",
         sentences_[-1],
     ]
     assert sentences_[-1].startswith("round 1 closes; the house's secret was ")
@@ -68,8 +69,8 @@ def test_a_round_is_described_to_its_final_stacks() -> None:
     assert len(deck) == 49
     assert deck[-4] == ada
     assert written[end + 4 :] == [
-        "the pile burn:", f"  {burned}", "the pile board:", f"  {board}",
-        "the pile discard:", f"  {bob}",
+        "the burned cards:", f"  {burned}", "the pile board:", f"  {board}",
+        "the discard pile:", f"  {bob}",
     ]  # fmt: skip
     assert max(len(line) for line in written[end:]) <= 100
 
@@ -82,7 +83,7 @@ def test_a_card_may_move_to_the_top_of_its_own_pile() -> None:
     slot = poker.played.round.cards("pile:x")[0]
     poker.played.do(Move(HOST, "pile", "pile:x", "pile:x", (slot,)))
     poker.close()
-    moved = f"{low} goes from place 0 (not the top) of the pile x to the pile x"
+    moved = f"{low} goes from below the top of the pile x to the pile x"
     assert moved in sentences(lines(poker))
 
 
@@ -151,15 +152,15 @@ def test_a_history_says_what_was_passed_and_taken_back() -> None:
     assert sentences(lines(poker, round=1))[8:-1] == [
         f"{mine} is passed from {hers} to Bob (seat 2)",
         f"{other} is passed from {hers} to Bob (seat 2)",
-        f"{other} goes from the pile pass:2 to {hers}",
-        f"{mine} goes from the pile pass:2 to place 0 (not the top) of {hers}",
+        f"{other} goes from the cards for Bob (seat 2) to {hers}",
+        f"{mine} goes from the cards for Bob (seat 2) to {hers}",
         f"Ada (seat 1) took back versions {first} to {first + 1}",
         f"{mine} is passed from {hers} to Bob (seat 2)",
         f"{his} is passed from {hiss} to Ada (seat 1)",
-        f"{his} goes from the pile pass:1 to {hers}",
-        f"{mine} goes from the pile pass:2 to {hiss}",
+        f"{his} goes from the cards for Ada (seat 1) to {hers}",
+        f"{mine} goes from the cards for Bob (seat 2) to {hiss}",
         f"{other} is discarded from {hers}",
-        f"{other} goes from the pile discard to place 0 (not the top) of {hers}",
+        f"{other} goes from the discard pile to {hers}",
         f"Ada (seat 1) took back version {last}",
     ]
 
@@ -179,3 +180,18 @@ def test_a_history_is_written_in_every_language(tag: str) -> None:
     assert not any("{" in line or "}" in line for line in written)
     assert sum(card in line for line in written) >= 3
     assert any("Ada" in line for line in written)
+
+
+def test_piles_are_called_what_they_are_for() -> None:
+    played = Poker(None, players=2).played
+    spoken = {
+        "pile:won:2": "the tricks of Bob (seat 2)",
+        "pile:seat:1": "the cards before Ada (seat 1)",
+        "pile:pass:7": "the cards for seat 7",
+        "pile:table": "the table",
+        "pile:won": "the pile won",
+        "pile:won:02": "the pile won:02",
+        "pile:other": "the pile other",
+    }
+    for stack, words in spoken.items():
+        assert named(played.table, stack) == words

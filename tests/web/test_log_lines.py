@@ -98,3 +98,19 @@ def test_a_bot_sits_down() -> None:
     taken = (1, "SeatTaken", {"seat": 3, "name": "Robo", "bot": True}, None)
     assert lines(1, taken) == ["Robo (bot) sat down at seat 3."]
     assert lines(3, taken) == ["You sat down at seat 3."]
+
+
+def test_piles_are_called_what_they_are_for() -> None:
+    given = moved(2, "pile:pass:2", "hand:2", 7, 6, seen_by=2)
+    assert lines(1, *PASSED, *given)[-1] == "Bob got 2 cards from Ada."
+    assert lines(2, *PASSED, *given)[-1] == "You got c7 and c6 from Ada."
+    for stack, to_reader, to_others in (
+        ("pile:won:1", "your tricks", "Ada’s tricks"),
+        ("pile:seat:1", "the cards before you", "the cards before Ada"),
+        ("pile:discard", "the discard pile", "the discard pile"),
+        ("pile:won", "the won pile", "the won pile"),
+    ):
+        taken = moved(1, stack, "pile:other", 7)
+        sentence = "1 card went from {} to the other pile."
+        assert lines(1, *taken) == [sentence.format(to_reader)]
+        assert lines(2, *taken) == [sentence.format(to_others)]

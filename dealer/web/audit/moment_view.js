@@ -107,17 +107,17 @@ export function chaptersOf(round) {
   };
   for (const shuffle of round.shuffles) {
     addPlay(shuffle.first - 1);
-    chapters.push({ name: shuffleTitle(shuffle), first: shuffle.first, last: shuffle.last });
+    chapters.push({ name: shuffleTitle(round, shuffle), first: shuffle.first, last: shuffle.last });
     next = shuffle.last + 1;
   }
   addPlay(round.last);
   return chapters;
 }
 
-function shuffleTitle({ k, n, stack, voided, steps }) {
+function shuffleTitle({ moments }, { k, n, stack, voided, steps, first }) {
   const number = k + 1;
   const chapter = stack === "deck" ? texts.shuffleChapter({ number })
-    : texts.shuffleChapterOf({ number, stack: stackName(stack) });
+    : texts.shuffleChapterOf({ number, stack: stackName(moments[first], stack) });
   if (voided) return texts.chapterVoided({ chapter });
   return steps < n - 1 ? texts.chapterTop({ chapter, steps }) : chapter;
 }

@@ -2,6 +2,7 @@
 
 import { cardName } from "../cards.js";
 import { safeText } from "../dom.js";
+import { pileKind } from "../pile_kinds.js";
 import { explanation, fill, audit as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { faceOf } from "./moments.js";
@@ -20,15 +21,20 @@ export function playerAt(moment, seat) {
 export function titleOf(moment, stack) {
   const seat = seatOf(stack);
   if (seat !== null) return playerAt(moment, seat);
-  return stack === "deck" ? texts.deck : texts.pile({ name: safeText(stack.slice(5)) });
+  return stack === "deck" ? texts.deck : pileText(texts.pile, moment, stack);
 }
 
-/** A stack in a sentence; `owner` is the player of a hand. */
-export function stackName(stack, owner = null) {
+/** A stack in a sentence about a moment. */
+export function stackName(moment, stack) {
   const seat = seatOf(stack);
-  if (seat !== null) return texts.handOf({ player: owner ?? texts.emptySeat({ seat }) });
-  return stack === "deck" ? texts.theDeck
-    : texts.thePile({ name: safeText(stack.slice(5)) });
+  if (seat !== null) return texts.handOf({ player: playerAt(moment, seat) });
+  return stack === "deck" ? texts.theDeck : pileText(texts.thePile, moment, stack);
+}
+
+function pileText(text, moment, stack) {
+  const { kind, seat } = pileKind(stack);
+  const player = seat === null ? "" : playerAt(moment, seat);
+  return text({ kind, player, name: safeText(stack.slice(5)) });
 }
 
 /** The sentence for moment `index` of a round, with the fault if the round ends with one. */
@@ -53,9 +59,9 @@ function eventSentence(round, moment, previous, viewer) {
     n: shuffle?.n,
     number: event.k + 1,
     place: event.at + 1,
-    stack: "stack" in event ? stackName(event.stack) : null,
-    from: "from" in event ? stackName(event.from, ownerOf(moment, event.from)) : null,
-    to: "to" in event ? stackName(event.to, ownerOf(moment, event.to)) : null,
+    stack: "stack" in event ? stackName(moment, event.stack) : null,
+    from: "from" in event ? stackName(moment, event.from) : null,
+    to: "to" in event ? stackName(moment, event.to) : null,
     card: "slot" in event && knows(moment, viewer, event.slot)
       ? texts.the({ card: cardName(faceOf(round, event.slot)) }) : texts.aCard,
   });
@@ -91,9 +97,4 @@ function swapSentence({ steps }, { step, i, j, cards }, viewer) {
   if (viewer !== ALL_CARDS) return hiddenSwap(values);
   const [card, other] = cards.map((code) => texts.the({ card: cardName(code) }));
   return (i === j ? staysSwapped : CardsSwapped)({ ...values, card, other });
-}
-
-function ownerOf(moment, stack) {
-  const seat = seatOf(stack ?? "");
-  return seat === null ? null : playerAt(moment, seat);
 }

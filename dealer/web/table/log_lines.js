@@ -5,6 +5,7 @@
 
 import { markerIn } from "../client/markers.js";
 import { safeText } from "../dom.js";
+import { pileKind } from "../pile_kinds.js";
 import { list, table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { titleInGame } from "./game.js";
@@ -33,6 +34,7 @@ export class LogLines {
   /** @type {LogLine[]} */
   #lines = [];
   #names = new Map();
+  #passers = new Map(); // seats by slot, of cards that were passed
   #ownSeat;
   #lastId = 0;
   #movedAt = 0; // the version of the SeatTaken by which a player moves
@@ -89,9 +91,16 @@ export class LogLines {
     const seat = seatOf(name);
     const title = seat === null ? titleInGame(pileName(name)) : null;
     if (title !== null) return texts.namedPile({ title });
-    if (name === "pile:table") return texts.theTable;
-    if (seat === null) return texts.thePile({ name: safeText(pileName(name)) });
+    if (seat === null) return this.#pile(name);
     return seat === this.#ownSeat() ? texts.ownHand : texts.handOf({ name: this.#name(seat) });
+  }
+
+  #pile(stack) {
+    const { kind, seat } = pileKind(stack);
+    const own = seat !== null && seat === this.#ownSeat();
+    return texts.thePile({
+      kind: own ? `${kind}_own` : kind, player: this.#name(seat), name: safeText(pileName(stack)),
+    });
   }
 
   #addOther({ type, at, live, public: data }) {
@@ -175,13 +184,16 @@ export class LogLines {
       const before = line?.move;
       const back = type === "CardDrawn" && before?.type === "CardMoved" && before.to === from &&
         before.from === `hand:${data.seat}` && before.cards.some(({ slot }) => slot === data.slot);
-      const move = { type, from, to, seat: data.seat, cards: [], back };
+      const move = { type, from, to, seat: data.seat, cards: [], back, passers: [] };
       line = this.#push({ at, live, move, text: (nameOf) => this.#moveText(move, nameOf) });
     }
     line.move.cards.push({ slot: data.slot, seat: data.seat, card });
+    const passer = this.#passers.get(data.slot);
+    if (passedTo(to) !== null) this.#passers.set(data.slot, seatOf(from));
+    else if (passer && !line.move.passers.includes(passer)) line.move.passers.push(passer);
   }
 
-  #moveText({ type, from, to, seat, cards, back }, nameOf) {
+  #moveText({ type, from, to, seat, cards, back, passers }, nameOf) {
     const what = this.#cardsText(cards, nameOf);
     if (type === "CardPeeked") {
       const own = seat === this.#ownSeat();
@@ -189,6 +201,11 @@ export class LogLines {
     }
     if (type === "CardDrawn") return this.#drawText({ from, cards, back }, nameOf);
     const [giver, taker] = [from, to].map(seatOf);
+    if (passedTo(from) !== null && taker !== null) {
+      const by = list(passers.map((one) => this.#name(one)));
+      const own = taker === this.#ownSeat();
+      return (own ? lines.youGot : lines.got)({ what, by, name: this.#name(taker) });
+    }
     const some = lines.cards({ count: cards.length });
     if (to === "pile:burn" && from === "deck") return lines.burned({ what: some });
     const winner = wonBy(to);

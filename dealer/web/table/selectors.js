@@ -4,6 +4,7 @@
  */
 
 import { safeText } from "../dom.js";
+import { pileKind } from "../pile_kinds.js";
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import { pilesOfGame } from "./game.js";
@@ -88,8 +89,8 @@ export function pilesShown(state) {
 
 /** The seat in the name of a pile of one of these kinds; null for other stacks. */
 function seatIn(stack, ...kinds) {
-  const [, kind, seat] = /^pile:(won|seat|pass):([1-9][0-9]{0,9})$/.exec(stack) ?? [];
-  return kinds.includes(kind) ? Number(seat) : null;
+  const { kind, seat } = pileKind(stack);
+  return kinds.includes(kind) ? seat : null;
 }
 
 /**
