@@ -185,7 +185,7 @@ class Phones:
         if await tool(host.page, "End the hand").is_visible():
             await host.tap("End the hand")
         else:
-            await host.fingers.tap(host.page.get_by_role("button", name="Other actions"))
+            await host.fingers.tap(host.page.get_by_role("button", name="More…"))
             await host.fingers.tap(host.sheet.get_by_role("button", name="Close the round"))
         await expect(host.page.get_by_role("dialog", name="Close the round")).to_be_visible()
         await host.choose("Close the round")

@@ -181,7 +181,7 @@ async def test_the_next_deal_follows_from_the_board(server, open_page) -> None:
         await page.keyboard.press("a")  # two taps on one button in quick succession are one
         await expect(board.locator(".card[data-face=up]")).to_have_count(cards)
     await expect(place(page, "pile:burn").locator(".count")).to_have_text("3")
-    await fingers.tap(page.get_by_role("button", name="Other actions"))
+    await fingers.tap(page.get_by_role("button", name="More…"))
     await fingers.tap(page.get_by_role("dialog").get_by_role("button", name="Shuffle"))
     await expect(page.get_by_role("dialog")).to_have_count(0)
 

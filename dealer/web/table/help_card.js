@@ -28,8 +28,8 @@ export function offerHelpCard(notice, help) {
   if (!notice.hidden || stored.getItem(SEEN + help.game) !== null) return;
   const button = (label, onclick, attributes = {}) =>
     element("button", { class: "small", type: "button", onclick, ...attributes }, label);
+  remember(SEEN + help.game, "offered");
   const dismiss = () => {
-    remember(SEEN + help.game, "offered");
     notice.hidden = true;
   };
   notice.replaceChildren(

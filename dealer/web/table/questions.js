@@ -3,7 +3,7 @@
 import { cardSign } from "../cards.js";
 import { element } from "../dom.js";
 import { list, table as texts } from "../texts.js";
-import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
+import { actionNamed, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog, form } from "./dialogs.js";
 import { askSaying } from "./notes.js";
 import { plainName } from "./pile_names.js";
@@ -12,7 +12,8 @@ import {
 } from "./selectors.js";
 import { pileTitle } from "./wording.js";
 
-const OF_CARDS = [
+/** What can be done with cards of the hand, in the order of the menu. */
+export const OF_CARDS = [
   "play", "playDown", "playTo", "discard", "give", "passTo", "show", "showTo", "putBack",
 ];
 const MAX_NAMED = 4; // cards that a question names
@@ -32,7 +33,7 @@ export function questions(page) {
         element("div", { class: "choices", onkeydown: (event) => onDigit(event, seats, close) },
           ...seats.map((seat, index) => element("button", {
             type: "button", autofocus: index === 0, onclick: () => close(seat),
-          }, nameAt(page.table, seat), index < 9 ? element("kbd", {}, String(index + 1)) : ""))),
+          }, nameAt(page.table, seat), seat < 10 ? element("kbd", {}, String(seat)) : ""))),
       ]);
     },
 
@@ -74,11 +75,8 @@ export function questions(page) {
 
     /** What to do with cards of the hand, as `{ chosen, answer }`: an action, and what it asks. */
     async action(context) {
-      const possible = ACTIONS.filter((one) => OF_CARDS.includes(one.name)
-        && isVisible(one, page.table) && disabledReason(one, context) === null);
-      possible.sort((a, b) => OF_CARDS.indexOf(a.name) - OF_CARDS.indexOf(b.name));
       const chosen = await dialog(named(context.slots), (close) => [
-        choices(close, possible.map((one) => (
+        choices(close, cardActions(page, context).map((one) => (
           { label: texts.cardActions[one.name], value: one, mark: one.mark }))),
       ]);
       if (chosen === null) return null;
@@ -101,16 +99,22 @@ export function questions(page) {
   return ask;
 }
 
+/** The actions of OF_CARDS that are possible now. */
+export function cardActions({ table }, context) {
+  return OF_CARDS.map(actionNamed).filter(
+    (one) => isVisible(one, table) && disabledReason(one, context) === null);
+}
+
 /** The short forms of the first few of these cards, such as "7♠". */
 function signsOf(table, slots) {
   return ownCards(table).filter(({ slot }) => slots.includes(slot)).slice(0, MAX_NAMED)
     .map(({ card }) => (card === null ? texts.logLines.aCard : cardSign(card)));
 }
 
-/** The keys 1 to 9 choose a seat. */
+/** The keys 1 to 9 choose the seat of that number. */
 function onDigit(event, seats, close) {
-  const index = Number(event.key) - 1;
-  if (seats[index] === undefined || !/^[1-9]$/.test(event.key)) return;
+  const seat = Number(event.key);
+  if (!seats.includes(seat)) return;
   event.preventDefault();
-  close(seats[index]);
+  close(seat);
 }

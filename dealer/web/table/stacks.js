@@ -8,7 +8,7 @@ import { dealsAtOnce, gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
-import { pilesShown, shownRound } from "./selectors.js";
+import { cardsShown, pilesShown, shownRound } from "./selectors.js";
 import { betweenRounds } from "./wording.js";
 
 export class Stacks {
@@ -31,7 +31,7 @@ export class Stacks {
 
   draw() {
     const { state } = this.#page.table;
-    const names = shownRound(state) === null ? [] : ["deck", ...pilesShown(state)];
+    const names = shownRound(state) === null ? [] : stacksShown(state);
     const over = state.round === null && state.closedRound !== null;
     this.#markOver(over);
     setAttribute(this.#container, "data-many", sizeOf(names.length));
@@ -115,8 +115,15 @@ export class Stacks {
   }
 }
 
-/** How many stacks there are, for their size: few make one row on a phone. */
+/** The deck and the piles; not an empty deck from which nobody draws. */
+function stacksShown(state) {
+  const unused = cardsShown(state, "deck").length === 0 && state.who.draw === "nobody";
+  return [...(unused ? [] : ["deck"]), ...pilesShown(state)];
+}
+
+/** How many stacks there are, for their size: two make one row on a phone. */
 function sizeOf(stacks) {
+  if (stacks <= 2) return "two";
   if (stacks <= 4) return "few";
   return stacks <= 8 ? "some" : "many";
 }

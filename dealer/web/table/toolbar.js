@@ -5,11 +5,11 @@ import { table as texts } from "../texts.js";
 import { ACTIONS, actionNamed, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { buttonsOfGame, isDealt, isOver, nextDeal } from "./game.js";
+import { OF_CARDS, cardActions } from "./questions.js";
+import { scrollCue } from "./scroll_cue.js";
 
 /** The groups of actions; on a phone each row scrolls. */
 const ROWS = [["hand"], ["deck", "round"]];
-/** This one has a button in every game. */
-const CARD_MENU = "more";
 /** Actions without a group have a button if the game says so. */
 const OF_GAMES = { passTo: "hand" };
 
@@ -25,10 +25,11 @@ export class Toolbar {
   #buttons = new Map();
   #number = element("output", { class: "number", "aria-live": "off" });
   #stepper;
+  #cues = [];
   #others = element("button", {
     class: "tool others", type: "button", "aria-haspopup": "dialog", hidden: true,
-    "aria-label": texts.otherActions, onclick: () => this.#chooseOther(),
-  }, texts.others);
+    onclick: () => this.#chooseOther(),
+  }, texts.actions.more);
 
   constructor(container, page) {
     this.#page = page;
@@ -37,9 +38,11 @@ export class Toolbar {
     setAttribute(container, "aria-label", texts.toolbar);
     container.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.#stepper = this.#createStepper();
-    for (const row of ROWS) {
-      container.append(
-        element("div", { class: "tool-row" }, ...row.map((group) => this.#createGroup(group))));
+    for (const groups of ROWS) {
+      const row = element(
+        "div", { class: "tool-row" }, ...groups.map((group) => this.#createGroup(group)));
+      container.append(row);
+      this.#cues.push(scrollCue(row, "inline"));
     }
     container.querySelector(".deck").prepend(this.#stepper);
     container.querySelector(".round").append(this.#others);
@@ -53,6 +56,7 @@ export class Toolbar {
       setAttribute(button, "aria-disabled", reason === null ? null : "true");
       setAttribute(button, "title", reason ?? texts.hints[action.name]);
     }
+    setAttribute(this.#container, "data-few", buttonsOfGame() !== null);
     this.#others.hidden = this.#otherActions().length === 0;
     const dealName = count === 1 ? nextDeal(table)?.title : null;
     setText(
@@ -71,6 +75,11 @@ export class Toolbar {
     this.#stepper.hidden = !ACTIONS.some((one) => one.counted && this.#isShown(one) &&
       !(one.name === "deal" && buttonsOfGame() !== null));
     this.#stepper.parentElement.hidden &&= this.#stepper.hidden;
+  }
+
+  /** Mark where the rows can be scrolled. Called after all is drawn, as it needs the layout. */
+  measure() {
+    for (const mark of this.#cues) mark();
   }
 
   #createGroup(group) {
@@ -98,24 +107,31 @@ export class Toolbar {
     if (!isVisible(action, this.#page.table)) return false;
     const named = buttonsOfGame();
     if (named === null) return action.group !== null;
-    if (action.name === "deal" && isDealt(this.#page.table)) return false;
+    const { table } = this.#page;
+    if (action.name === "deal" && (table.round === null || isDealt(table))) return false;
     if (action.name === "closeRound") return isOver(this.#page.table);
-    return named.includes(action.name) || action.name === CARD_MENU;
+    return named.includes(action.name);
   }
 
-  /** The actions whose buttons the game leaves out. */
+  /** The actions whose buttons the game leaves out; `more` is this menu itself. */
   #otherActions() {
     if (buttonsOfGame() === null) return [];
-    return ACTIONS.filter((one) =>
-      one.group !== null && isVisible(one, this.#page.table) && !this.#isShown(one));
+    return ACTIONS.filter((one) => one.group !== null && one.name !== "more" &&
+      isVisible(one, this.#page.table) && !this.#isShown(one));
   }
 
+  /** What can be done with the selected cards comes first, then what has no button in the game. */
   async #chooseOther() {
+    const page = this.#page;
+    const ofCards = page.slots.length > 0 ? cardActions(page, page) : [];
+    const others = this.#otherActions().filter((one) => !OF_CARDS.includes(one.name));
+    const labelled = (labels) => ({ name, mark }) => ({ label: labels[name], value: name, mark });
     const chosen = await dialog(texts.otherActions, (close) => [
-      choices(close, this.#otherActions().map(({ name, mark }) => (
-        { label: texts.actions[name], value: name, mark }))),
+      choices(close, [
+        ...ofCards.map(labelled(texts.cardActions)), ...others.map(labelled(texts.actions)),
+      ]),
     ]);
-    if (chosen !== null) await this.#page.run(chosen);
+    if (chosen !== null) await page.run(chosen);
   }
 
   #createStepper() {
