@@ -21,7 +21,7 @@ _WITHOUT_BUTTON = ("pile", "turn", "annotate", "open", "move_seat")
 BUTTONS = tuple(name for name in ACTIONS if name not in _WITHOUT_BUTTON)
 SEAT = "{seat}"
 
-_GAME = ("game", "title", "players", "deck", "rules", "piles", "deal", "buttons", "help")
+_GAME = ("game", "title", "players", "deck", "rules", "piles", "deal", "turn", "buttons", "help")
 _DECK = ("standard", "cards", "pack", "decks")
 _PILE = ("name", "title", "spread")
 _DEAL = ("title", "each", "piles", "when")
@@ -46,6 +46,9 @@ def read(
         raise ConfigurationError("piles: each name occurs once.")
     deals = _deals(given.get("deal", []), {pile["name"] for pile in piles}, players)
     _check_number(deals, players, cards)
+    turn = given.get("turn")
+    if turn is not None and turn not in {pile["name"] for pile in piles}:
+        raise ConfigurationError("turn must be the name of one of the piles.")
     help_ = [
         members.text(entry, f"help, {n}") for n, entry in enumerate(_list(given, "help", 20), 1)
     ]
@@ -59,6 +62,7 @@ def read(
         "rules": _rules(given.get("rules", {})),
         "piles": piles,
         "deal": deals,
+        **({"turn": turn} if turn is not None else {}),
         "buttons": _buttons(given.get("buttons", [])),
         "help": help_,
     }
@@ -125,8 +129,8 @@ def _pile(value: Any, at: str) -> dict[str, Any]:
     given = members.mapping(value, at, _PILE)
     name = members.pile(given.get("name"), f"{at}: name")
     spread = given.get("spread", False)
-    if not isinstance(spread, bool):
-        raise ConfigurationError(f"{at}: spread must be true or false.")
+    if not isinstance(spread, bool) and spread != "down":
+        raise ConfigurationError(f'{at}: spread must be true, false or "down".')
     return {
         "name": name,
         "title": members.text(given.get("title"), f"{at}: title"),

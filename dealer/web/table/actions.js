@@ -9,7 +9,7 @@
 
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
-import { dealsAtOnce, isDealt, nextDeal } from "./game.js";
+import { dealsAtOnce, isDealt, nextDeal, turnsOnto } from "./game.js";
 import {
   cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, pileName, wonBy,
   wonPile,
@@ -65,6 +65,14 @@ const enough = ({ table, count }) => {
   const left = cardsIn(table.state, "deck").length;
   return count > left ? reasons.tooFew({ left }) : null;
 };
+/** The pile that goes back to the empty deck; null if none does. */
+const turnedOver = (table) => {
+  const pile = turnsOnto();
+  const empty = pile !== null && cardsIn(table.state, "deck").length === 0;
+  return empty && cardsIn(table.state, pile).length > 0 ? pile : null;
+};
+const toDraw = (context) =>
+  (turnedOver(context.table) === null ? deckReady(context) ?? enough(context) : null);
 /** The commands of a deal: the game's next one, or as many cards as are set to each player. */
 const dealsOf = ({ table, count }) =>
   (count === 1 ? nextDeal(table)?.deals : null) ?? [{ each: count, piles: [] }];
@@ -97,8 +105,8 @@ const deck = [...play, deckReady];
 
 /** @type {Action[]} in the order of the toolbar */
 export const ACTIONS = [
-  action("draw", "d", "hand", "draw", [seated, ...deck, enough],
-    ({ table, count }) => table.draw(count)),
+  action("draw", "d", "hand", "draw", [seated, ...play, toDraw],
+    drawOrTurn),
   action("play", "p", "hand", "play", hand,
     ({ table, slots }) => table.play(slots)),
   action("discard", "x", "hand", "discard", hand,
@@ -280,6 +288,16 @@ async function openAndShuffle({ table }) {
   if (!isAllowed(table, "shuffle")) return;
   await table.shuffle();
   if (dealsAtOnce(table)) await dealAll({ table, count: 1 });
+}
+
+/** Draw cards; or, if the game says so, turn them onto its pile, which goes back to an empty deck. */
+async function drawOrTurn({ table, count }) {
+  const [onto, back] = [turnsOnto(), turnedOver(table)];
+  if (back !== null) {
+    const cards = cardsIn(table.state, back).map(({ slot }) => slot).toReversed();
+    await table.move(back, { to: "deck", cards });
+  } else if (onto !== null) await table.move("deck", { to: onto, count, face: "up" });
+  else await table.draw(count);
 }
 
 async function dealAll(context) {

@@ -50,8 +50,8 @@ export function titleInGame(name) {
   return inLanguage(found.pile.title).replaceAll(SEAT, found.seat);
 }
 
-/** Whether a pile is drawn spread out; null if the game does not say. */
-export function isSpreadInGame(name) {
+/** Whether a pile is drawn spread out, "down" for a column; null if the game does not say. */
+export function spreadInGame(name) {
   return findPile(name)?.pile.spread ?? null;
 }
 
@@ -65,6 +65,13 @@ function findPile(name) {
   }
   return null;
 }
+
+/** The pile onto which a tap on the deck turns a card, as a stack name; null if it draws. */
+export const turnsOnto = () => (preset?.turn === undefined ? null : `pile:${preset.turn}`);
+
+/** Whether the game deals no cards to players, who need no room for a hand. */
+export const hasNoHands = () =>
+  preset !== null && preset.deal.length > 0 && preset.deal[0].each.every(([, cards]) => cards === 0);
 
 /** The names of the actions that have a button; null if all have. */
 export function buttonsOfGame() {
@@ -107,9 +114,8 @@ export function isDealt(table) {
 export function isOver(table) {
   if (!isDealt(table)) return false;
   const { seats, round } = table.state;
-  const dealsToHands = preset.deal[0].each.some(([, cards]) => cards > 0);
   const isEmpty = ({ seat }) => (round.stacks[`hand:${seat}`]?.length ?? 0) === 0;
-  return preset.deal.length > 1 || (dealsToHands && seats.some(isEmpty));
+  return preset.deal.length > 1 || (!hasNoHands() && seats.some(isEmpty));
 }
 
 /** The commands of a deal: one names each pile once. */

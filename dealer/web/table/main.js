@@ -12,7 +12,7 @@ import { errorText, table as texts } from "../texts.js";
 import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
-import { openPile } from "./card_menus.js";
+import { openPile, turnOfColumn } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
 import { Clicks } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
@@ -20,6 +20,7 @@ import { dialog } from "./dialogs.js";
 import { Dragging } from "./dragging.js";
 import { connectWithRetry, enter, hasJustJoined, showStorageNotice } from "./entrance.js";
 import { FairnessBadge, accusation, showFraud } from "./fairness_badge.js";
+import { hasNoHands } from "./game.js";
 import { Hand } from "./hand.js";
 import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
@@ -176,7 +177,9 @@ class TablePage {
   }
 
   onPileTap(stack) {
+    const turn = turnOfColumn(this.table, stack);
     if (this.selected.size > 0) this.dropOn(stack);
+    else if (turn !== null) this.attempt(turn);
     else openPile(this, stack);
   }
 
@@ -215,7 +218,8 @@ class TablePage {
     this.markers = table.markers;
     for (const part of this.#parts) part.draw();
     this.#joinForm.draw();
-    find("#own").hidden = table.seat === null;
+    const handless = hasNoHands() && table.round !== null && this.hand.slots.length === 0;
+    find("#own").hidden = table.seat === null || handless;
     document.body.dataset.stopped = String(this.stopped);
     for (const part of this.#parts) part.measure?.();
     const own = table.seat === null ? null : handOf(table.seat);

@@ -3,11 +3,12 @@
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
-import { isSpreadInGame } from "./game.js";
+import { spreadInGame } from "./game.js";
 import { cardsShown, pileName, seatOfPile } from "./selectors.js";
 import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
+const MAX_COLUMN = 24; // of a column
 const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
 
 /**
@@ -34,10 +35,11 @@ export function updatePile(item, page) {
   const cards = cardsShown(state, name);
   const button = item.firstElementChild;
   const [pictures, title, count] = button.children;
-  const spread = isSpread(name);
-  setAttribute(item, "data-spread", spread);
-  item.classList.toggle("open", spread);
-  const shown = cards.slice(spread ? -MAX_SPREAD : -1);
+  const [column, spread] = [isColumn(name), isSpread(name)];
+  setAttribute(item, "data-column", column);
+  setAttribute(item, "data-spread", spread && !column);
+  item.classList.toggle("open", spread && !column);
+  const shown = cards.slice(column ? -MAX_COLUMN : spread ? -MAX_SPREAD : -1);
   setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
   setAttribute(item, "data-shuffling", state.round?.shuffle?.stack === name);
   setAttribute(item, "data-drag", state.round !== null && cards.length > 0 ? name : null);
@@ -73,9 +75,12 @@ function labelOf(name, cards, shown, open) {
 
 /** Whether all cards of a stack are drawn, as far as there is room. */
 function isSpread(name) {
-  const inGame = name === "deck" ? null : isSpreadInGame(pileName(name));
+  const inGame = name === "deck" ? null : spreadInGame(pileName(name));
   return inGame ?? !NOT_SPREAD.test(name);
 }
+
+/** Whether the cards of a stack lie in a column, the last one the lowest. */
+export const isColumn = (name) => name !== "deck" && spreadInGame(pileName(name)) === "down";
 
 /** The code of a face-up card. A face-down card is drawn as such even if the player knows it. */
 function shownFace({ card, shown }) {

@@ -4,9 +4,9 @@ import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
 import { tableUrl } from "../server_url.js";
 import { language, number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
-import { dealsAtOnce, gameHelp } from "./game.js";
+import { dealsAtOnce, gameHelp, turnsOnto } from "./game.js";
 import { showHelpCard } from "./help_card.js";
-import { pileElement, updatePile } from "./pile_view.js";
+import { isColumn, pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { cardsShown, pilesShown, shownRound } from "./selectors.js";
 import { betweenRounds } from "./wording.js";
@@ -36,10 +36,13 @@ export class Stacks {
     this.#markOver(over);
     setAttribute(this.#container, "data-many", sizeOf(names.length));
     this.#list.hidden = names.length === 0;
+    const columns = names.filter(isColumn).length;
+    setAttribute(this.#container, "data-tableau", columns > 0);
+    this.#list.style.setProperty("--columns", String(columns));
     reconcile(this.#list, names, {
       key: (name) => name,
       create: (name) => pileElement(name, (event) => this.#tap(name, event)),
-      update: (item) => this.#update(item),
+      update: (item, name) => this.#update(item, columns > 0 ? columnOf(name, names) : null),
     });
     this.#drawCounters();
     this.#drawBetween();
@@ -63,8 +66,9 @@ export class Stacks {
     return draws ? this.#page.click("draw", event) : this.#page.onPileTap(name);
   }
 
-  #update(item) {
+  #update(item, column) {
     updatePile(item, this.#page);
+    item.style.gridColumn = column === null ? "" : String(column);
     if (item.dataset.stack !== "deck") return;
     const button = item.firstElementChild;
     const reason = disabledReason(actionNamed("draw"), this.#page);
@@ -118,7 +122,24 @@ export class Stacks {
 /** The deck and the piles; not an empty deck from which nobody draws. */
 function stacksShown(state) {
   const unused = cardsShown(state, "deck").length === 0 && state.who.draw === "nobody";
-  return [...(unused ? [] : ["deck"]), ...pilesShown(state)];
+  const piles = pilesShown(state);
+  // Columns come last, and what is beside the deck first.
+  const rank = (name) => (name === turnsOnto() ? 0 : isColumn(name) ? 2 : 1);
+  if (piles.some(isColumn)) piles.sort((a, b) => rank(a) - rank(b));
+  return [...(unused ? [] : ["deck"]), ...piles];
+}
+
+/**
+ * In which column of a tableau a stack is: the deck and the pile beside it at the left, the other
+ * piles at the right, and the columns below them.
+ */
+function columnOf(name, names) {
+  const columns = names.filter(isColumn);
+  if (isColumn(name)) return columns.indexOf(name) + 1;
+  const left = ["deck", turnsOnto()];
+  if (left.includes(name)) return left.indexOf(name) + 1;
+  const right = names.filter((one) => !isColumn(one) && !left.includes(one));
+  return Math.max(1, columns.length - right.length + right.indexOf(name) + 1);
 }
 
 /** How many stacks there are, for their size: two make one row on a phone. */
