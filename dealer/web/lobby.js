@@ -7,7 +7,7 @@ import { languageSwitch } from "./language.js";
 import { addCourtPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
 import { withoutIsolates } from "./messages.js";
-import { ARRIVING, PLAYER, goTo, remember, stored, tabStored } from "./page_storage.js";
+import { ARRIVING, PLAYER, goTo, ownTables, remember, stored, tabStored } from "./page_storage.js";
 import { serverUrl, socketUrl, tableUrl } from "./server_url.js";
 import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
@@ -71,12 +71,25 @@ function columns() {
   const audit = element("a", { href: serverUrl("audit") }, texts.audit);
   return element(
     "div", { class: "columns" },
+    own(),
     element("section", { class: "panel" }, element("h2", {}, texts.openTitle), form),
     element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
       element("h2", { id: "open-tables" }, texts.tables), empty, list,
       element("p", { class: "muted" }, texts.auditBefore, " ", audit),
     ),
+  );
+}
+
+/** The tables at which this browser has a seat; nothing if there are none. */
+function own() {
+  const tables = ownTables();
+  if (tables.length === 0) return "";
+  return element(
+    "section", { class: "panel own", "aria-labelledby": "own-tables" },
+    element("h2", { id: "own-tables" }, texts.yourTables),
+    element("ul", { class: "tables" }, ...tables.map(({ id, name, seat }) => element(
+      "li", {}, entry(id, name, texts.yourSeat({ seat }))))),
   );
 }
 
@@ -118,17 +131,16 @@ function showTables(tables) {
   list.replaceChildren(...tables.map(tableEntry));
 }
 
-const titleOf = (name, id) =>
-  (name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) }));
+function titleOf(name, id) {
+  return name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) });
+}
 
 function tableEntry({ table, name, taken, rounds }) {
+  return element("li", {}, entry(table, name, texts.seated({ taken }), texts.rounds({ rounds })));
+}
+
+function entry(table, name, ...notes) {
   return element(
-    "li", {},
-    element(
-      "a", { href: tableUrl(table) },
-      element("strong", { dir: "auto" }, titleOf(name, table)),
-      element("span", { class: "muted" }, texts.seated({ taken })),
-      element("span", { class: "muted" }, texts.rounds({ rounds })),
-    ),
-  );
+    "a", { href: tableUrl(table) }, element("strong", { dir: "auto" }, titleOf(name, table)),
+    ...notes.map((note) => element("span", { class: "muted" }, note)));
 }

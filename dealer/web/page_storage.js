@@ -4,6 +4,8 @@
 export const PLAYER = "dealer/page/name";
 /** The table that this player has just joined in the lobby: its page need not say "welcome back". */
 export const ARRIVING = "dealer/page/arriving";
+const OWN_TABLES = "dealer/page/tables";
+const OWN_TABLES_MAX = 20;
 const PROBE = "dealer/page/probe";
 
 /** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Values */
@@ -53,6 +55,35 @@ export function remember(key, value, storage = stored) {
   } catch {
     // It lasts as long as the page.
   }
+}
+
+/** @typedef {{ id: string, name: string | null, seat: number }} OwnTable */
+
+/**
+ * The tables at which this browser has a seat, the newest first.
+ *
+ * @returns {OwnTable[]}
+ */
+export function ownTables() {
+  try {
+    const tables = JSON.parse(stored.getItem(OWN_TABLES) ?? "[]");
+    return Array.isArray(tables) ? tables : [];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Keep that this browser has a seat at a table, or, with null, that it has none.
+ *
+ * @param {string} id
+ * @param {OwnTable | null} table
+ */
+export function keepOwnTable(id, table) {
+  const others = ownTables().filter((one) => one.id !== id);
+  const tables = table === null ? others : [table, ...others].slice(0, OWN_TABLES_MAX);
+  const text = JSON.stringify(tables);
+  if (text !== (stored.getItem(OWN_TABLES) ?? "[]")) remember(OWN_TABLES, text);
 }
 
 /** Whether a page can return to its seat. */

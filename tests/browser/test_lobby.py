@@ -108,3 +108,33 @@ async def test_the_lobby_says_that_only_services_open_and_list_tables(
         await expect(page.get_by_text("On this server only services open tables")).to_be_visible()
         await axe(page)
         await page.goto("about:blank")  # before its server ends, to which it would connect again
+
+
+async def test_ones_own_tables_are_listed_first_and_left_only_on_purpose(open_page, axe) -> None:
+    page = await open_page("/", size=PHONE, has_touch=True, is_mobile=True)
+    own = page.get_by_role("region", name="Your tables")
+    await expect(own).to_have_count(0)
+    await open_table(page, "Nora")
+    table = page.url
+    spade = page.get_by_role("link", name="All tables")
+    await spade.tap()
+    dialog = page.get_by_role("dialog", name="All tables")
+    await expect(dialog).to_contain_text("You keep your seat")
+    await dialog.get_by_role("button", name="Cancel").tap()
+    assert page.url == table
+    await spade.tap()
+    await dialog.get_by_role("button", name="All tables").tap()
+    await expect(own.get_by_role("link")).to_have_text("Nora’s tableSeat 1")
+    await axe(page)
+    other = await open_page("/")
+    await expect(other.get_by_role("region", name="Your tables")).to_have_count(0)
+
+    await own.get_by_role("link").tap()
+    await expect(page.get_by_text("Welcome back to seat 1")).to_be_visible()
+    await page.get_by_role("button", name="Menu").tap()
+    await page.get_by_role("button", name="Leave your seat").tap()
+    await page.get_by_role("dialog").get_by_role("button", name="Leave your seat").tap()
+    await expect(page.get_by_role("button", name="Sit down")).to_be_visible()
+    await spade.tap()  # a visitor is not asked
+    await expect(page.get_by_role("heading", name="Open tables")).to_be_visible()
+    await expect(own).to_have_count(0)

@@ -5,6 +5,7 @@ import {
   brandLogo, brandTitle, element, safeText, setAttribute, setText,
 } from "../dom.js";
 import { languageSwitch } from "../language.js";
+import { goTo } from "../page_storage.js";
 import { serverUrl, tableUrl } from "../server_url.js";
 import { language, table as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
@@ -33,6 +34,7 @@ export class Header {
     container.append(
       element("a", {
         class: "home", href: serverUrl(), "aria-label": texts.allTables, title: texts.allTables,
+        onclick: (event) => this.#leavePage(event),
       }, ...homeContent()),
       element("div", { class: "title" }, this.#name, this.#status),
       button(texts.invite, "i", () => showInvitation(page)),
@@ -52,6 +54,14 @@ export class Header {
     document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });
     const people = texts.people({ seated: table.seats.size, watching: table.watching });
     setText(this.#status, [statusOf(table), people].join(" · "));
+  }
+
+  /** A player does not leave the page by a slip. */
+  async #leavePage(event) {
+    const { table, ask } = this.#page;
+    if (table.seat === null || table.closed) return;
+    event.preventDefault();
+    if (await ask.confirm(texts.confirm.allTables, texts.allTables)) goTo(serverUrl());
   }
 
   async menu() {

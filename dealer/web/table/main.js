@@ -7,7 +7,7 @@
 
 import { HouseCheated, Refused, browserStore } from "../client.js";
 import { addCourtPictures } from "../late_styles.js";
-import { persistent, stored } from "../page_storage.js";
+import { keepOwnTable, persistent, stored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
@@ -70,6 +70,7 @@ class TablePage {
   #parts = [];
   #drawnState = null;
   #drawScheduled = false;
+  #kept = ""; // of the table, as the lobby lists it
   /** @type {Promise<any>} */
   #pending = Promise.resolve(); // settles when every action so far is done or refused
 
@@ -100,7 +101,11 @@ class TablePage {
       this.#follow(table);
     } catch (error) {
       if (error instanceof HouseCheated) return this.#onCheated(error);
-      if (!(error instanceof Refused) || error.reason === "unknown_table") throw error;
+      if (!(error instanceof Refused)) throw error;
+      if (error.reason === "unknown_table") {
+        keepOwnTable(this.id, null);
+        throw error;
+      }
       return this.#joinForm.draw(errorText(error));
     }
     if (returning && this.table.seat !== null) {
@@ -225,6 +230,16 @@ class TablePage {
     const own = table.seat === null ? null : handOf(table.seat);
     if (before !== null) animateMoves(before, table.state, own);
     this.#drawnState = table.state;
+    this.#keepOwn();
+  }
+
+  /** The lobby lists the tables at which this browser has a seat. */
+  #keepOwn() {
+    const { id, seat, closed, state: { name } } = this.table;
+    const own = `${seat}/${closed}`;
+    if (own === this.#kept) return;
+    this.#kept = own;
+    keepOwnTable(id, seat === null || closed ? null : { id, name, seat });
   }
 
   #follow(table) {
