@@ -37,7 +37,7 @@ class Limits:
     idle: float = 60.0  # until the next request over HTTP, or the reader of a bundle, goes on
     sending: float = 10.0  # timeout for a full write buffer to be sent
     closing: float = 5.0  # timeout of the closing handshake
-    keepalive: float = 20.0  # between pings; a client that misses two is disconnected
+    keepalive: float = 4.0  # between pings; a client that misses two is disconnected
     buffer: int = 64 * 1024  # bytes waiting to be sent before a connection counts as slow
     chunk: int = 64  # events per read of the backlog
     resume: int = 10_000  # missed events above which a resume sends a snapshot instead

@@ -41,12 +41,19 @@ export const number = (value) => formatter.number(value);
 /** A message that may have placeholders, with their values. */
 export const fill = (text, values) => (typeof text === "function" ? text(values) : text);
 
+/** Refusals of moves, for which the page has words of the table; the server's name stacks. */
+const OF_MOVES = [
+  "no_round", "round_open", "shuffle_running", "not_sealed", "deck_empty", "card_not_in_hand",
+  "card_not_there", "bad_place", "conflict",
+];
+
 /**
  * The sentence of an error of the client or the server. Theirs are English, and those that have a
- * reason are translated.
+ * reason are translated; in English, theirs say more, except about moves.
  */
 export const errorText = (error) =>
-  (language === "en" ? error.message : refusals?.[error.reason] ?? error.message);
+  (language !== "en" || OF_MOVES.includes(error.reason) ? refusals?.[error.reason] : undefined) ??
+    error.message;
 
 /**
  * The name of something that has a name in several languages, by language: `{ en: "Whist" }`.

@@ -302,3 +302,49 @@ async def test_a_finger_moves_to_another_seat_and_the_host_moves_a_player(trio: 
     await ada.page.keyboard.press("Shift+L")
     await answer(ada.page, "Close the round")
     await bob.expect_log("You move to seat 3.")  # once no card is before the player
+
+
+async def test_a_player_removed_for_a_reason_waits_for_an_invitation(trio: Trio) -> None:
+    ada, bob = trio.ada, trio.bob
+    await open_menu_of(ada, "Bob")
+    await choose(ada.page, "Remove Bob…")
+    await ada.page.get_by_label("Reason").fill("he cheats")
+    await choose(ada.page, "Remove")
+    sit = bob.button("Sit down")
+    form = bob.page.locator("#join")
+    await expect(form).to_contain_text("The host has removed you: he cheats.")
+    await trio.fingers.tap(sit)
+    await expect(sit).to_be_disabled()
+    await bob.page.get_by_label("Your name").fill("Robert")  # it is the same browser
+    await expect(sit).to_be_disabled()
+    await bob.page.reload()
+    await expect(form).to_contain_text("The host has removed you: he cheats.")
+
+    await open_menu_of(ada, "Bob")
+    await choose(ada.page, "Invite Bob again…")
+    link, _ = await link_and_code(ada.page)
+    await bob.page.goto(link)
+    await bob.page.reload()  # only the fragment was another one
+    await expect(sit).to_be_enabled()
+    await trio.fingers.tap(sit)
+    await ada.expect_log("Bob sat down at seat 2.")
+
+
+async def test_the_number_on_a_key_is_that_of_the_seat(trio: Trio) -> None:
+    ada, bob = trio.ada, trio.bob
+    await ada.do("Shuffle and start")
+    await ada.do("Deal")
+    for player in (ada, bob):
+        await player.holds(1)
+    await ada.choose(0)
+    await ada.page.keyboard.press("g")
+    seats = sheet(ada.page).get_by_role("button").filter(has=ada.page.locator("kbd"))
+    await expect(seats).to_have_text(["Bob2", "Cleo3"])
+    await ada.page.keyboard.press("3")
+    await ada.holds(0)
+    await trio.cleo.holds(2)
+
+    await trio.fingers.tap(bob.cards.first)
+    await trio.fingers.tap(bob.button("Give"))
+    await expect(sheet(bob.page)).to_be_visible()
+    await expect(sheet(bob.page).locator("kbd:visible")).to_have_count(0)

@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.conftest import PHONE
+from tests.browser.player_page import PlayerPage
 from tests.browser.table_page import open_table
 
 pytestmark = pytest.mark.reuse_pages
@@ -124,3 +125,12 @@ async def test_browsers_read_the_manifest_and_find_no_fault(open_page) -> None:
     assert found["errors"] == []
     faults = await session.send("Page.getInstallabilityErrors")
     assert [one["errorId"] for one in faults["installabilityErrors"]] in ([], ["in-incognito"])
+
+
+async def test_every_page_says_that_it_needs_javascript(open_page) -> None:
+    """Only where there is none do browsers make elements of it."""
+    page = await open_page("/")
+    table = await PlayerPage(page, "Ada").open_table()
+    for path in ("/", "/audit", table, f"{table}/audit"):
+        await page.goto(path)
+        assert "This page needs JavaScript" in (await page.locator("noscript").text_content() or "")

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 from tests.browser.conftest import AxeCheck, page_opener
 from tests.browser.player_page import PlayerPage
 from tests.browser.prepared_table import prepared_table
-from tests.browser.table_page import codes, holds, own_hand, place, tool
+from tests.browser.table_page import close_round, codes, holds, own_hand, place, tool
 from tests.browser.touch import Fingers, Point, middle
 from tests.harness.server_process import ServerProcess
 
@@ -445,6 +445,38 @@ async def test_a_drag_takes_the_card_under_the_finger_and_all_on_it(game: Game) 
     await drag(laid[0], place(page, "deck"))
     await holds(game.ada.page, "pile:table", 0)
     await game.ada.expect_log(re.compile("went from the table to the deck"))
+
+
+async def test_a_new_pile_has_the_name_that_was_typed(game: Game) -> None:
+    bob, page = game.bob, game.bob.page
+    for typed, title in (("Kitty", "Kitty"), ("", "pile-1")):
+        await bob.open_sheet(bob.card(0))
+        await bob.choose("Play onto a pile…")
+        await bob.sheet.get_by_label("Name of a new pile").press_sequentially(typed)
+        await bob.choose("Play there")
+        await expect(page.locator(f'[data-stack="pile:{title}"] .name')).to_have_text(title)
+
+
+async def test_a_drawn_card_is_seen_in_a_large_hand(game: Game) -> None:
+    bob, page = game.bob, game.bob.page
+    for cards in (14, 23):
+        await game.ada.set_count(9)
+        await game.ada.do("Deal")
+        await bob.player.holds(cards)
+    await expect(bob.card(22)).to_be_in_viewport(ratio=0.9)
+    await own_hand(page).evaluate("(hand) => { hand.scrollLeft = 0; }")
+    await expect(bob.card(22)).not_to_be_in_viewport()
+    await bob.fingers.tap(tool(page, "Draw"))
+    await bob.player.holds(24)
+    await expect(bob.card(23)).to_be_in_viewport(ratio=0.9)
+
+
+async def test_links_after_a_round_are_large_enough_for_a_finger(game: Game) -> None:
+    await close_round(game.ada.page)
+    links = game.bob.page.locator(".finished a")
+    await expect(links.first).to_be_visible()
+    heights = await links.evaluate_all("all => all.map((one) => one.offsetHeight)")
+    assert min(heights) >= 44
 
 
 async def shown(stack: Locator) -> list[str]:

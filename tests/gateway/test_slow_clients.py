@@ -11,6 +11,7 @@ import pytest
 from websockets.asyncio.client import connect as open_socket
 
 from dealer.gateway.clients import ClientConnection
+from dealer.gateway.limits import Limits
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import RpcClient, eventually, open_websocket
 from tests.gateway.tables import SeatedTable, seat_players
@@ -154,3 +155,8 @@ async def test_a_connection_whose_close_is_not_answered_is_aborted(open_gateway,
     assert (await reader.readexactly(4))[2:] == (1003).to_bytes(2, "big")
     await eventually(lambda: not gateway.registry.connections)
     writer.close()
+
+
+def test_a_lost_connection_is_noticed_within_twelve_seconds() -> None:
+    """A client is closed at the beat after the second ping that it did not answer."""
+    assert 3 * Limits().keepalive <= 12

@@ -28,6 +28,7 @@ export class Hand {
   #cue = scrollCue(this.#list, "inline");
   #sortButtons;
   #shown = [];
+  #seen = new Set(); // the slots that were drawn before
   #focus = null; // the slot that the Tab key reaches
 
   constructor(container, page) {
@@ -84,8 +85,16 @@ export class Hand {
     }
   }
 
-  /** Mark where the hand can be scrolled. Called after all is drawn, as it needs the layout. */
+  /**
+   * Show the card that came last, and mark where the hand can be scrolled. Called after all is drawn,
+   * as it needs the layout.
+   */
   measure() {
+    const fresh = this.slots.findLast((slot) => !this.#seen.has(slot));
+    if (fresh !== undefined && this.#seen.size > 0) {
+      this.#optionOf(fresh).scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+    if (fresh !== undefined || this.#seen.size > this.#shown.length) this.#seen = new Set(this.slots);
     this.#cue();
   }
 

@@ -1,7 +1,7 @@
 /** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
 
-import { element, safeText, field, setText } from "../dom.js";
-import { PLAYER, remember, stored, tabStored } from "../page_storage.js";
+import { element, safeText, field, setAttribute, setText } from "../dom.js";
+import { PLAYER, REMOVED, remember, stored, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
@@ -99,10 +99,25 @@ export class JoinForm {
     setText(this.#title, notWatchable ?? (full ? texts.tableFull : this.#greeting()));
     this.#submit.disabled = full;
     this.#collects.hidden = table === null || !hostCollects(table);
+    this.#drawRemoval();
     this.#seat.parentElement.hidden = free.length < 2;
     this.#drawSeats(free);
     const invited = table === null || table.state.invited;
     this.#inviteField.hidden = !invited || this.#page.invite !== null || table?.host === true;
+  }
+
+  /**
+   * A player whom the host has removed for a reason does not come back with two taps, but with an
+   * invitation to the seat, which the host makes.
+   */
+  #drawRemoval() {
+    const { id, table, greeting } = this.#page;
+    const invited = greeting.place !== null && table?.seats.has(greeting.place) === false;
+    const reason = invited ? null : stored.getItem(REMOVED + id);
+    this.#submit.disabled ||= reason !== null;
+    const sentence = reason === null ? "" : texts.removed({ reason: safeText(reason) });
+    if (sentence !== "" || this.#status.dataset.removed === "") setText(this.#status, sentence);
+    setAttribute(this.#status, "data-removed", sentence !== "");
   }
 
   /** An invited person is greeted with the names of the inviter and of the table. */

@@ -7,7 +7,7 @@
 
 import { HouseCheated, Refused, browserStore } from "../client.js";
 import { addCourtPictures } from "../late_styles.js";
-import { keepOwnTable, persistent, stored } from "../page_storage.js";
+import { REMOVED, keepOwnTable, persistent, remember, stored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
@@ -239,6 +239,7 @@ class TablePage {
     const own = `${seat}/${closed}`;
     if (own === this.#kept) return;
     this.#kept = own;
+    if (seat !== null) stored.removeItem(REMOVED + id);
     keepOwnTable(id, seat === null || closed ? null : { id, name, seat });
   }
 
@@ -246,9 +247,11 @@ class TablePage {
     this.table = table;
     this.#build();
     for (const event of table.history) this.log.add(event);
-    let version = table.version;
+    let { version, seat } = table;
     table.on("event", (event) => {
       version = event.version;
+      this.#noteRemoval(event, seat);
+      ({ seat } = table);
       this.log.add(event);
       this.bubbles.onEvent(event);
     });
@@ -268,6 +271,12 @@ class TablePage {
     followOffers(this);
     addCourtPictures();
     loadPresentation(this, find("#notice"));
+  }
+
+  /** `seat` is what the player had before the event; a removal for a reason is kept. */
+  #noteRemoval({ type, public: { seat: vacated, by, reason } }, seat) {
+    const own = type === "SeatVacated" && vacated === seat;
+    if (own && by === "host" && reason !== "") remember(REMOVED + this.id, reason);
   }
 
   #build() {

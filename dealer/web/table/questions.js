@@ -57,9 +57,11 @@ export function questions(page) {
       const { state } = page.table;
       const targets = pilesShown(state).filter((stack) => passedTo(stack) === null);
       const name = element("input", {
-        name: "pile", maxlength: 32, pattern: ".*\\S.*", autocomplete: "off", required: true,
-        placeholder: texts.newPile, "aria-label": texts.newPile, value: freePileName(state),
+        name: "pile", maxlength: 32, autocomplete: "off",
+        placeholder: texts.newPile, "aria-label": texts.newPile,
       });
+      const typed = () => name.value.trim();
+      const chosenName = () => (typed() === "" ? freePileName(state) : plainName(typed()));
       const down = element("input", { type: "checkbox", name: "down" });
       const choose = (stack) => ({
         pile: pileName(stack), face: down.checked ? "down" : defaultFace(stack),
@@ -68,7 +70,7 @@ export function questions(page) {
         element("label", { class: "choice" }, down, texts.faceDown),
         choices((stack) => close(choose(stack)), targets.map((stack) => (
           { label: pileTitle(pileName(stack)), value: stack }))),
-        form(() => close({ pile: plainName(name.value), face: down.checked ? "down" : "up" }),
+        form(() => close({ pile: chosenName(), face: down.checked ? "down" : "up" }),
           { class: "line" }, name, element("button", { type: "submit" }, label)),
       ]);
     },
