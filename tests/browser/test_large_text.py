@@ -137,3 +137,30 @@ async def test_a_phone_on_its_side_cuts_nothing_off(open_page, server, size) -> 
     await on_screen(sit, watching.get_by_label("Your name"))
     edge = await sit.evaluate("(one) => innerHeight - one.getBoundingClientRect().bottom")
     assert edge >= 4
+
+
+@pytest.mark.parametrize("size", [(360, 640), (844, 390), (1280, 800)])
+async def test_each_card_of_a_trick_lies_before_its_player(open_page, server, size) -> None:
+    page = await phone(open_page, await hearts(server), size)
+    await expect(trick(page)).to_have_count(3)
+    ada, bob, cleo = await places_of(trick(page))
+    # Seen from seat 4: the next player is at the left, the one across at the top.
+    assert ada[0] < bob[0] < cleo[0]
+    assert bob[1] < min(ada[1], cleo[1])
+    await own_cards(page).first.tap()
+    await page.get_by_role("button", name="Play", exact=True).tap()
+    await expect(trick(page)).to_have_count(4)
+    *others, own = await places_of(trick(page))
+    assert own[1] > max(top for _, top in others)
+    await on_screen(trick(page).last, page.get_by_role("button", name="Trick to a player…"))
+
+
+async def places_of(cards: Locator) -> list[list[float]]:
+    """Where cards are, from the left and the top, by the seats of their players."""
+    found: list[list[float]] = await cards.evaluate_all(
+        """(all) => all.sort((a, b) => a.dataset.colour - b.dataset.colour).map((one) => {
+          const { left, top } = one.getBoundingClientRect();
+          return [left, top];
+        })"""
+    )
+    return found

@@ -66,6 +66,10 @@ function findPile(name) {
   return null;
 }
 
+/** Whether tricks are played: the game has piles for those that a seat has won. */
+export const hasTricks = () =>
+  preset?.piles.some(({ name }) => name.startsWith("won:")) ?? false;
+
 /** The pile onto which a tap on the deck turns a card, as a stack name; null if it draws. */
 export const turnsOnto = () => (preset?.turn === undefined ? null : `pile:${preset.turn}`);
 

@@ -3,12 +3,15 @@
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
-import { spreadInGame } from "./game.js";
+import { hasTricks, spreadInGame } from "./game.js";
+import { playedBy } from "./history.js";
+import { colourOf } from "./seat_marks.js";
 import { cardsShown, pileName, seatOfPile } from "./selectors.js";
 import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const MAX_COLUMN = 24; // of a column
+const TILT = 0.28; // of a trick's cards: the upper and the lower one are not one above the other
 const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
 
 /**
@@ -38,7 +41,9 @@ export function updatePile(item, page) {
   const [column, spread] = [isColumn(name), isSpread(name)];
   setAttribute(item, "data-column", column);
   setAttribute(item, "data-spread", spread && !column);
-  item.classList.toggle("open", spread && !column);
+  const trick = name === "pile:table" && hasTricks();
+  item.classList.toggle("trick", trick);
+  item.classList.toggle("open", spread && !column && !trick);
   const shown = cards.slice(column ? -MAX_COLUMN : spread ? -MAX_SPREAD : -1);
   setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
   setAttribute(item, "data-shuffling", state.round?.shuffle?.stack === name);
@@ -51,6 +56,7 @@ export function updatePile(item, page) {
     create: (card) => cardElement(shownFace(card)),
     update: (picture, card) => {
       if ((picture.dataset.card ?? null) !== shownFace(card)) drawCard(picture, shownFace(card));
+      if (trick) putBeforePlayer(picture, page.table, card);
     },
   });
 }
@@ -63,6 +69,23 @@ export function drawSeatPiles(container, page, piles) {
     create: (name) => pileElement(name, () => page.onPileTap(name), "span"),
     update: (item) => updatePile(item, page),
   });
+}
+
+/**
+ * Put a card of a trick before the player who has played it, in the player's colour: around the
+ * middle, the reader's own below. `--x` and `--y` are in parts of the room (felt.css).
+ */
+function putBeforePlayer(picture, table, { slot }) {
+  const seat = playedBy(table, slot)?.seat ?? null;
+  const seats = table.state.seats.map((one) => one.seat);
+  const [index, first] = [seats.indexOf(seat), Math.max(0, seats.indexOf(table.seat))];
+  const turn = (2 * Math.PI * (index - first)) / seats.length;
+  const [x, y] = index < 0 ? [0, 0]
+    : [-Math.sin(turn) - TILT * Math.cos(turn), Math.cos(turn)];
+  picture.style.setProperty("--x", x.toFixed(2));
+  picture.style.setProperty("--y", y.toFixed(2));
+  picture.style.zIndex = String(Math.round(10 * (x + 2))); // the index of each stays visible
+  setAttribute(picture, "data-colour", seat === null ? null : colourOf(seat));
 }
 
 function labelOf(name, cards, shown, open) {

@@ -4,7 +4,7 @@ import { element, setAttribute, setText } from "../dom.js";
 import { number, table as texts } from "../texts.js";
 import { isHostSeat } from "./selectors.js";
 
-const COLOURS = 10; // in seats.css
+const COLOURS = 10;
 
 /**
  * What is marked at a seat.
@@ -31,8 +31,11 @@ export function seatNumber() {
 /** @param {HTMLElement} picture from `seatNumber` */
 export function updateSeatNumber(picture, seat) {
   setText(picture, String(seat));
-  setAttribute(picture, "data-colour", ((seat - 1) % COLOURS) + 1);
+  setAttribute(picture, "data-colour", colourOf(seat));
 }
+
+/** The number of a seat's colour in seats.css. */
+export const colourOf = (seat) => ((seat - 1) % COLOURS) + 1;
 
 /** An element for the marks, which are also in the name of the seat. */
 export function marksElement() {

@@ -119,9 +119,12 @@ export class Stacks {
   }
 }
 
-/** The deck and the piles; not an empty deck from which nobody draws. */
+/** The deck and the piles; no deck from which nobody draws, and after a round no empty ones. */
 function stacksShown(state) {
   const unused = cardsShown(state, "deck").length === 0 && state.who.draw === "nobody";
+  if (state.round === null) {
+    return ["deck", ...pilesShown(state)].filter((name) => cardsShown(state, name).length > 0);
+  }
   const piles = pilesShown(state);
   // Columns come last, and what is beside the deck first.
   const rank = (name) => (name === turnsOnto() ? 0 : isColumn(name) ? 2 : 1);
