@@ -224,7 +224,7 @@ async def test_cards_are_drawn_as_they_will_be_seen(game: Game) -> None:
     await expect(page.locator("[data-target]")).not_to_have_count(0)
     await bob.fingers.move(await middle(place(page, "pile:discard")))
     await expect(backs).to_have_count(1)
-    await bob.fingers.move(Point(2, 60))
+    await bob.fingers.move(Point(2, 5))  # the header
     await bob.fingers.lift()
     await expect(page.locator(".ghost, [data-over], [data-target], .lifted")).to_have_count(0)
     await bob.player.holds(5)
@@ -445,6 +445,34 @@ async def test_a_drag_takes_the_card_under_the_finger_and_all_on_it(game: Game) 
     await drag(laid[0], place(page, "deck"))
     await holds(game.ada.page, "pile:table", 0)
     await game.ada.expect_log(re.compile("went from the table to the deck"))
+
+
+async def test_a_card_is_played_by_a_second_tap_a_flick_and_onto_the_felt(game: Game) -> None:
+    bob, page = game.bob, game.bob.page
+    hand = await codes(page)
+    await bob.fingers.tap(bob.card(0))
+    await bob.fingers.tap(bob.card(0))
+    await holds(game.ada.page, "pile:table", 1)
+    start = await middle(bob.card(0))
+    await bob.fingers.drag(start, Point(start.x, start.y - 45))  # it ends above the hand's cards
+    await holds(game.ada.page, "pile:table", 2)
+    felt = await page.locator("#around").bounding_box()
+    assert felt is not None
+    await bob.fingers.drag(bob.card(0), Point(felt["x"] + 8, felt["y"] + felt["height"] - 8))
+    await holds(game.ada.page, "pile:table", 3)
+    await holds(page, "pile:table", 3)
+    assert await shown(place(page, "pile:table")) == hand[:3]
+
+    # Of two selected cards, a tap takes one out; a card of the deck has no place on the felt.
+    for index in (0, 1, 1):
+        await bob.fingers.tap(bob.card(index))
+    await expect(bob.card(1)).to_have_attribute("aria-selected", "false")
+    await bob.fingers.drag(
+        place(page, "deck"), Point(felt["x"] + 8, felt["y"] + felt["height"] - 8)
+    )
+    await expect(page.locator(".ghost")).to_have_count(0)
+    await bob.player.holds(2)
+    await holds(game.ada.page, "pile:table", 3)
 
 
 async def test_a_new_pile_has_the_name_that_was_typed(game: Game) -> None:

@@ -7,8 +7,10 @@ import {
 } from "./actions.js";
 import { openDeck, openPile } from "./card_menus.js";
 import { openSeat } from "./seat_menu.js";
-import { cardsIn, handOf, isTrick } from "./selectors.js";
+import { cardsIn, handOf, isTrick, pilesShown } from "./selectors.js";
 
+const FELT = "felt"; // in place of a stack: the felt beside all stacks
+const MAIN = "pile:table"; // where cards are played
 const UNKNOWN = "?"; // drawn for a card that will be turned up
 
 /** @typedef {import("./dragging.js").Dragged} Dragged */
@@ -17,9 +19,14 @@ const UNKNOWN = "?"; // drawn for a card that will be turned up
 export function cardMoves(page) {
   const own = () => (page.table.seat === null ? null : handOf(page.table.seat));
   const isReorder = ({ from }, to) => from === to && from === own();
-  const actionOf = ({ from, slots, count, trick }, to) =>
-    (trick && seatOf(to) !== null
-      ? trickTo(seatOf(to)) : actionForMove(page.table, { from, to, slots, count }));
+  /** The stack of a place; of the felt itself it is the main pile, for cards of the hand. */
+  const stackOf = ({ from }, to) =>
+    (to === FELT ? (from === own() && hasMainPile(page.table) ? MAIN : null) : to);
+  const actionOf = ({ from, slots, count, trick }, to) => {
+    if (to === null) return null;
+    if (trick && seatOf(to) !== null) return trickTo(seatOf(to));
+    return actionForMove(page.table, { from, to, slots, count });
+  };
 
   return {
     pickUp(source, picture) {
@@ -29,7 +36,8 @@ export function cardMoves(page) {
       return drag === undefined ? null : stackDragged(page, drag, { source, picture });
     },
 
-    accepts(dragged, to) {
+    accepts(dragged, place) {
+      const to = stackOf(dragged, place);
       if (isReorder(dragged, to)) return true;
       const action = actionOf(dragged, to);
       const { table, stopped } = page;
@@ -37,7 +45,9 @@ export function cardMoves(page) {
       return action !== null && disabledReason(action, context) === null;
     },
 
-    preview({ from, slots, cards, trick }, to) {
+    preview(dragged, place) {
+      const { from, slots, cards, trick } = dragged;
+      const to = stackOf(dragged, place);
       if (trick && seatOf(to ?? "") !== null) return cards.map(() => null);
       const run = slots.length > 1 && from !== own(); // it keeps its faces
       return cards.map((card) => codeIn(run ? null : to, card, from === own()));
@@ -47,8 +57,9 @@ export function cardMoves(page) {
       page.hand.markPlace(to !== null && isReorder(dragged, to) ? x : null, dragged.slots);
     },
 
-    drop(dragged, to, x) {
+    drop(dragged, place, x) {
       const { slots, count } = dragged;
+      const to = stackOf(dragged, place);
       if (isReorder(dragged, to)) {
         page.order.move(page.hand.slots, slots, page.hand.slotAfter(x, slots));
         page.draw();
@@ -60,8 +71,16 @@ export function cardMoves(page) {
       else page.showToast(texts.changed);
     },
 
-    tap(slot) {
-      if (page.table.round !== null) page.hand.toggle(slot);
+    flick(dragged) {
+      this.drop(dragged, FELT, 0);
+    },
+
+    /** A second tap with a finger plays the card, if it is the only one that is selected. */
+    tap(slot, touch) {
+      if (page.table.round === null) return;
+      const again = touch && page.slots.length === 1 && page.selected.has(slot);
+      if (again && hasMainPile(page.table)) page.attempt(actionNamed("play"));
+      else page.hand.toggle(slot);
     },
 
     menu(source) {
@@ -74,6 +93,9 @@ export function cardMoves(page) {
     },
   };
 }
+
+/** Whether cards are played onto the table: not in a game that has other piles for that. */
+const hasMainPile = ({ state }) => pilesShown(state).includes(MAIN);
 
 /** A card of the hand, and all selected ones if it is one of them. */
 function handDragged(page, own, slot) {

@@ -15,6 +15,7 @@ const TOUCH_DISTANCE_PX = 10; // fingers are less steady
 // A hold lifts the card, and only its release opens the menu, which would otherwise open under a
 // finger that rests while its player thinks.
 const HOLD_MS = 400;
+const FLICK_DISTANCE_PX = 30; // upwards
 
 /**
  * @typedef {object} Dragged
@@ -33,7 +34,8 @@ const HOLD_MS = 400;
  *   cards as they will be seen in `to`, null for a back
  * @property {(dragged: Dragged, to: string | null, x: number) => void} over the pointer has moved
  * @property {(dragged: Dragged, to: string, x: number) => void} drop
- * @property {(slot: number) => void} tap a card of the hand was clicked
+ * @property {(dragged: Dragged) => void} flick upwards, without getting to a place of its own
+ * @property {(slot: number, touch: boolean) => void} tap a card of the hand was clicked
  * @property {(source: HTMLElement) => void} menu a long press, a right click, or the menu key
  */
 export class Dragging {
@@ -139,8 +141,11 @@ export class Dragging {
     const { dragged, held, source } = this.#press;
     const to = this.#over?.dataset.drop;
     const wasDrag = this.#ghost !== null;
+    const nowhere = to === undefined || to === dragged?.from;
+    const flicked = wasDrag && nowhere && isFlick(this.#press, event);
     this.#end();
-    if (wasDrag && to !== undefined) this.#target.drop(dragged, to, event.clientX);
+    if (flicked) this.#target.flick(dragged);
+    else if (wasDrag && to !== undefined) this.#target.drop(dragged, to, event.clientX);
     else if (!wasDrag && held) this.#target.menu(source);
   }
 
@@ -168,7 +173,9 @@ export class Dragging {
       return;
     }
     const option = event.target.closest("[data-slot]");
-    if (option !== null) this.#target.tap(Number(option.dataset.slot));
+    if (option === null) return;
+    const touch = byPointer && event.pointerType !== "mouse";
+    this.#target.tap(Number(option.dataset.slot), touch);
   }
 
   /** The browser's own long press ends with the finger's release, as `#up` sees it. */
@@ -212,6 +219,13 @@ function isDrag({ source, touch, held, x, y }, event) {
   const [dx, dy] = [Math.abs(event.clientX - x), Math.abs(event.clientY - y)];
   if (Math.hypot(dx, dy) < (touch ? TOUCH_DISTANCE_PX : DRAG_DISTANCE_PX)) return false;
   return !touch || held || dy > dx || source.closest("[data-scrolls]") === null;
+}
+
+/** Whether a finger has moved up within the player's own place. */
+function isFlick({ source, touch, x, y }, event) {
+  const [dx, dy] = [Math.abs(event.clientX - x), y - event.clientY];
+  const top = source.closest("#own")?.getBoundingClientRect().top ?? Infinity;
+  return touch && dy > FLICK_DISTANCE_PX && dy > dx && event.clientY > top;
 }
 
 /** @returns {HTMLElement | null} */

@@ -56,8 +56,8 @@ export class Stacks {
   /** After a round there is more to see, from the sentence on. */
   #markOver(over) {
     const around = this.#container.parentElement;
-    const before = around.hasAttribute("data-over");
-    setAttribute(around, "data-over", over);
+    const before = around.hasAttribute("data-ended");
+    setAttribute(around, "data-ended", over);
     if (before !== over) around.scrollTop = 0;
   }
 
