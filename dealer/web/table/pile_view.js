@@ -97,7 +97,7 @@ function labelOf(name, cards, shown, open) {
 }
 
 /** Whether all cards of a stack are drawn, as far as there is room. */
-function isSpread(name) {
+export function isSpread(name) {
   const inGame = name === "deck" ? null : spreadInGame(pileName(name));
   return inGame ?? !NOT_SPREAD.test(name);
 }

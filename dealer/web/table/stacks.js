@@ -6,10 +6,12 @@ import { language, number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
 import { dealsAtOnce, gameHelp, turnsOnto } from "./game.js";
 import { showHelpCard } from "./help_card.js";
-import { isColumn, pileElement, updatePile } from "./pile_view.js";
+import { isColumn, isSpread, pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { cardsShown, pilesShown, shownRound } from "./selectors.js";
 import { betweenRounds } from "./wording.js";
+
+const ROW = 6; // spread cards that leave room for another stack on a phone
 
 export class Stacks {
   #page;
@@ -34,7 +36,7 @@ export class Stacks {
     const names = shownRound(state) === null ? [] : stacksShown(state);
     const over = state.round === null && state.closedRound !== null;
     this.#markOver(over);
-    setAttribute(this.#container, "data-many", sizeOf(names.length));
+    setAttribute(this.#container, "data-many", sizeOf(state, names));
     this.#list.hidden = names.length === 0;
     const columns = names.filter(isColumn).length;
     setAttribute(this.#container, "data-tableau", columns > 0);
@@ -119,7 +121,7 @@ export class Stacks {
   }
 }
 
-/** The deck and the piles; no deck from which nobody draws, and after a round no empty ones. */
+/** The deck, unless it is empty and not drawn from, and the piles; after a round no empty ones. */
 function stacksShown(state) {
   const unused = cardsShown(state, "deck").length === 0 && state.who.draw === "nobody";
   if (state.round === null) {
@@ -145,9 +147,11 @@ function columnOf(name, names) {
   return Math.max(1, columns.length - right.length + right.indexOf(name) + 1);
 }
 
-/** How many stacks there are, for their size: two make one row on a phone. */
-function sizeOf(stacks) {
-  if (stacks <= 2) return "two";
+/** How many stacks there are, for their size: two make one row on a phone, if they are not wide. */
+function sizeOf(state, names) {
+  const isWide = (name) => isSpread(name) && cardsShown(state, name).length > ROW;
+  const stacks = names.length;
+  if (stacks <= 2 && !names.some(isWide)) return "two";
   if (stacks <= 4) return "few";
   return stacks <= 8 ? "some" : "many";
 }

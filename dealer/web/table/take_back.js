@@ -30,7 +30,7 @@ export async function takeBack(table) {
 
 /**
  * The last move, if this player has laid cards of the hand face up onto a pile by it: they come back
- * as they were seen. The server reverses only moves by which nobody saw a face.
+ * as they were seen. The server reverses only moves by which no player saw a face.
  */
 function laidOpen(table) {
   const last = lastMove(table);
@@ -44,7 +44,7 @@ function hasPassed(table) {
     ([stack, cards]) => passedTo(stack) !== null && cards.some(isOwn));
 }
 
-/** Whether nobody saw a face by the last move, and the server lets this player reverse it. */
+/** Whether no player saw a face by the last move, and the server lets this player reverse it. */
 function isUnseen(table) {
   const last = lastMove(table);
   if (last === null || last.shown) return false;
