@@ -81,8 +81,8 @@ class ServerProcess:
 
     async def start(self) -> None:
         """Start the process without waiting."""
-        arguments = ["--database", self.address, "--port", str(self.port)]
-        for option, value in ({"ops-port": 0} | self.options).items():
+        arguments = ["--database", self.address]
+        for option, value in ({"port": self.port, "ops-port": 0} | self.options).items():
             for one in value if isinstance(value, tuple) else (value,):
                 arguments += [f"--{option}", str(one)]
         self.output.touch()

@@ -103,7 +103,7 @@ class Presence:
             self.changed(live_table)
 
     def close(self) -> None:
-        """Notify of nothing any more: in a drain all leave, and their next node says who is there."""
+        """Notify of nothing more: in a drain all leave, and their next node says who is there."""
         self._closed = True
         for timer in self._timers.values():
             timer.cancel()
