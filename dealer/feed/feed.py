@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from dealer.eventlog import Log
 from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import HEAD, NOW, Generations, Place
 from dealer.feed.reader import FeedReader
-from dealer.feed.recent import RecentFeed
 from dealer.feed.scheduler import FeedScheduler
 
 
@@ -20,17 +20,21 @@ class Feed:
     Tables whose events are missing or altered are noted in `damaged`.
     """
 
-    def __init__(self, log: Log, damaged: DamagedTables, *, enabled: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        recent: RecentEvents,
+        damaged: DamagedTables,
+        *,
+        enabled: Callable[[], bool],
+    ) -> None:
         self._log = log
         self.enabled = enabled
         self.head = FeedHead()
-        self.recent = RecentFeed(self.head)
         self.generations = Generations()
-        self.scheduler = FeedScheduler(log, self.head, self.recent, enabled=enabled)
+        self.scheduler = FeedScheduler(log, self.head, recent, enabled=enabled)
         self.subjects = Subjects(log)
-        self.reader = FeedReader(
-            log, self.head, self.recent, self.generations, self.subjects, damaged
-        )
+        self.reader = FeedReader(log, self.head, recent, self.generations, self.subjects, damaged)
 
     async def open(self) -> None:
         """Read where the feed ends; raises DatabaseError."""

@@ -27,13 +27,13 @@ from dealer.eventlog import EventRecord
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.stored_form import decode
 from dealer.feed.head import FeedHead
 from dealer.feed.lines import one_line
 from dealer.feed.positions import Generations, Place
-from dealer.feed.recent import RecentFeed
 from dealer.feed.sequencer import FeedRow
 from dealer.game.events import SeatTaken
 
@@ -109,7 +109,7 @@ class FeedReader:
         self,
         log: ReadOnlyLog,
         head: FeedHead,
-        recent: RecentFeed,
+        recent: RecentEvents,
         generations: Generations,
         subjects: Subjects,
         damaged: DamagedTables,
@@ -129,7 +129,7 @@ class FeedReader:
         """
         await asyncio.sleep(0)  # what is in memory is read without a pause for others
         head = self._head.seq
-        rows = self._recent.rows_from(place, limit=_ROWS)
+        rows = self._head.rows_from(place, limit=_ROWS)
         if rows is None:
             rows = await self._rows(place, filter)
         whole = len(rows) < _ROWS
@@ -171,7 +171,7 @@ class FeedReader:
         self, rows: Sequence[FeedRow], place: Place, filter: FeedFilter
     ) -> list[Entry]:
         found: dict[int, Sequence[EventRecord] | Missing | None] = {
-            row.seq: self._recent.events(row.table, row.first, row.last) for row in rows
+            row.seq: self._recent.between(row.table, row.first, row.last) for row in rows
         }
         missing = [row for row in rows if found[row.seq] is None]
         if missing:

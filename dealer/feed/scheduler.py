@@ -15,8 +15,8 @@ from logging import getLogger
 from dealer.backoff import around
 from dealer.errors import DealerError
 from dealer.eventlog import Append, Log
+from dealer.eventlog.recent import RecentEvents
 from dealer.feed.head import FeedHead
-from dealer.feed.recent import RecentFeed
 from dealer.feed.sequencer import Slice, sequence
 
 SECONDS = 0.2
@@ -50,7 +50,7 @@ class FeedScheduler:
     """
 
     def __init__(
-        self, log: Log, head: FeedHead, recent: RecentFeed, *, enabled: Callable[[], bool]
+        self, log: Log, head: FeedHead, recent: RecentEvents, *, enabled: Callable[[], bool]
     ) -> None:
         self._log = log
         self._head = head
@@ -95,6 +95,7 @@ class FeedScheduler:
             poll = loop.time() >= poll_due
             if not self._enabled():
                 self._forget()
+                self._recent.follow(False)
                 await asyncio.sleep(POLL_SECONDS)
                 continue
             try:
@@ -145,8 +146,9 @@ class FeedScheduler:
                 self.behind_events += events
                 self.behind_since = since
         self._searched = done.searched
-        self._recent.add_rows(done.rows)
+        self._head.add_rows(done.rows)
         self._head.advance(done.seq)
+        self._recent.follow(self._head.followers > 0)
         if done.busy and (hinted or wait):
             await asyncio.sleep(_BUSY_SECONDS)
             return True

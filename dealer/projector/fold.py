@@ -61,6 +61,21 @@ def evolve_partial(table: Table, event: Event, at: int) -> None:
     evolve(table, event, at)
 
 
+def public_event(event: Event) -> Event:
+    """The event without its hidden part, as a reader of the public log decodes it."""
+    match event:
+        case events.CardsSwapped(round=round_, k=k, step=step, i=i):
+            return events.CardsSwapped(round_, k, step, i, None)
+        case events.CardDrawn(round=round_, seat=seat, source=source, slot=slot):
+            return events.CardDrawn(round_, seat, source, slot, None)
+        case events.CardMoved(round=round_, slot=slot, source=source, to=to, place=place):
+            return events.CardMoved(round_, slot, source, to, place, None)
+        case events.CardPeeked(round=round_, slot=slot, seat=seat):
+            return events.CardPeeked(round_, slot, seat, None)
+        case _:
+            return event
+
+
 class Folding:
     """The fold of one table's events into `changes`; see `fold`."""
 

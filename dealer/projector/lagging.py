@@ -1,6 +1,6 @@
 """Positions of streams, and those whose read models lag behind the log, with their next events.
 
-A process projects what it wrote itself out of memory (`recent_events`). Everything else is found
+A process projects what it wrote itself out of memory (`eventlog.recent`). Everything else is found
 here: what an earlier process left, what a process that died has not projected, and what was dropped
 from memory.
 """

@@ -21,11 +21,11 @@ from sqlalchemy import Connection
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord
 from dealer.eventlog.queries import select_in
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams, StreamPositions
 from dealer.projector.rebuilt_tables import schema_version
-from dealer.projector.recent_events import RecentEvents
 from dealer.projector.stream_projector import Stopped, StreamProjector, records
 from dealer.projector.types import StreamId, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
@@ -118,12 +118,12 @@ class Projector:
         advances: list[Advance] = []
         # Under load there are always recent events: a search takes every second slice.
         self._read_log = bool(self._due) and not self._read_log
-        if self._recent is not None and len(self._recent) and not self._read_log:
+        if self._recent is not None and self._recent.waiting and not self._read_log:
             self._project_recent(connection, self._recent, changes, advances)
             more = bool(self._due)
         else:
             more = self._project_lagging(connection, changes, advances)
-        more = more or (self._recent is not None and len(self._recent) > 0)
+        more = more or (self._recent is not None and bool(self._recent.waiting))
         self._writer.write(connection, changes)
         self._require_same_tables(connection)
         if advances:
@@ -170,25 +170,20 @@ class Projector:
         positions = self._positions.of(connection, [table for table, _ in taken])
         for table, found in taken:
             stream_id, projected = positions.get(table, (None, 0))
-            if stream_id is None or stream_id in self.stopped:
-                continue
-            consecutive = _consecutive(found)
-            if len(consecutive) < len(found):
-                self._due |= Due.SEARCH  # another process has written what is between them
-                found = consecutive
-            found = [each for each in found if each.version > projected]
-            if not found:
-                continue  # a search has projected them
-            if found[0].version != projected + 1:
+            if stream_id is None or stream_id in self.stopped or found[-1].version <= projected:
+                continue  # in the last case a search has projected them
+            if found[0].version > projected + 1:
                 self._due |= Due.SEARCH
                 continue
+            found = found[projected + 1 - found[0].version :]
             stream = StreamKey(stream_id, table)
             reached = self._project(
                 connection, stream, projected, found, found[-1].version, changes, advances
             )
             self._positions.put(table, stream_id, reached)
             if reached < found[-1].version and stream_id not in self.stopped:
-                recent.put_back(table, found[reached - projected :])
+                recent.put_back(table, reached + 1)
+        recent.projected([table for table, _ in taken])
         if recent.pop_incomplete():
             self._due |= Due.SEARCH
 
@@ -261,14 +256,6 @@ class Projector:
 
 def events_per_slice(dialect: Dialect) -> int:
     return EVENTS_ON_POSTGRES if dialect == "postgresql" else EVENTS
-
-
-def _consecutive(events: list[EventRecord]) -> list[EventRecord]:
-    """The events before the first whose version does not follow."""
-    first = events[0].version
-    if events[-1].version - first == len(events) - 1:
-        return events
-    return [each for place, each in enumerate(events) if each.version == first + place]
 
 
 def _not_advanced(connection: Connection, advances: list[Advance]) -> set[StreamId]:

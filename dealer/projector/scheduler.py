@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate, DatabaseError, Unavailable
 from dealer.eventlog import Log
+from dealer.eventlog.recent import RecentEvents
 from dealer.histogram import LONG_SECONDS, Histogram
-from dealer.projector.recent_events import RecentEvents
 from dealer.projector.runner import Projector, events_per_slice
 
 APPENDS = 4096
@@ -33,14 +33,15 @@ _log = getLogger("dealer.projector")
 class ProjectionScheduler:
     """Runs a Projector's slices on the log's writer thread; used on the event loop.
 
-    Call `start` once the log is open: it projects what an earlier process left. `recent` is to be
-    filled with what this process commits; for commits of others that it knows of, call
-    `projector.search`. `slice_seconds` has the time of each slice, without its COMMIT.
+    Call `start` once the log is open: it projects what an earlier process left. `recent` has what
+    this process commits; for commits of others that it knows of, call `projector.search`.
+    `slice_seconds` has the time of each slice, without its COMMIT.
     """
 
-    def __init__(self, log: Log, *, appends: int = APPENDS, seconds: float = SECONDS) -> None:
-        self.recent = RecentEvents()
-        self.projector = Projector(recent=self.recent, events=events_per_slice(log.dialect))
+    def __init__(
+        self, log: Log, recent: RecentEvents, *, appends: int = APPENDS, seconds: float = SECONDS
+    ) -> None:
+        self.projector = Projector(recent=recent, events=events_per_slice(log.dialect))
         self.slice_seconds = Histogram(LONG_SECONDS)
         self._look_timer: asyncio.TimerHandle | None = None
         self._log = log

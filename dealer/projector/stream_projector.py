@@ -25,9 +25,8 @@ from dealer.game.size import size_of
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.closed_round import ClosedRound
-from dealer.projector.fold import TimedEvent, fold
+from dealer.projector.fold import TimedEvent, fold, public_event
 from dealer.projector.history import public_state
-from dealer.projector.recent_events import public_event
 from dealer.projector.types import InconsistentEvent, StreamId, StreamKey
 from dealer.proof.codec import decode
 

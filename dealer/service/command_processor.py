@@ -27,6 +27,7 @@ from dealer.errors import (
 )
 from dealer.eventlog import Appended, Known, Log, Result
 from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.stored_form import DIGEST
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
@@ -71,6 +72,7 @@ class CommandProcessor:
         reader: EventReader,
         executor: CommandExecutor,
         cache: TableCache,
+        recent: RecentEvents,
         tasks: BackgroundTasks,
         savepoints: StoredSavepoints,
         *,
@@ -78,6 +80,7 @@ class CommandProcessor:
         on_foreign_events: Callable[[LiveTable], None],
     ) -> None:
         self._log = log
+        self._recent = recent
         self._key = key
         self._reader = reader
         self._executor = executor
@@ -201,9 +204,7 @@ class CommandProcessor:
         try:
             signed = notes[-1][0] if notes else 0
             live_table.append_committed(newest.version, newest.leaf, signed=signed)
-            cache = self._cache
-            if live_table.subscribers and cache.bytes + cache.other_bytes <= cache.bytes_bound:
-                live_table.ring.extend(records)
+            self._recent.add(live_table.id, records, keep=bool(live_table.subscribers))
             notice = CommitNotice(records, notes, origin=execution.origin)
             outcome = CommandResult(newest.version, execution.events)
             self._notify(live_table, notice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
@@ -20,11 +21,14 @@ CHUNK = 1000
 
 
 class EventReader:
-    """Reads events from `log`; `secrets` decrypts their hidden parts."""
+    """Reads events, from `recent` or from `log`; `secrets` decrypts their hidden parts."""
 
-    def __init__(self, log: Log, secrets: RoundSecretCache, damaged: DamagedTables) -> None:
+    def __init__(
+        self, log: Log, recent: RecentEvents, secrets: RoundSecretCache, damaged: DamagedTables
+    ) -> None:
         self._damaged = damaged
         self._log = log
+        self._recent = recent
         self._secrets = secrets
 
     async def entries(
@@ -37,10 +41,10 @@ class EventReader:
         upto = live_table.committed if limit is None else min(live_table.committed, after + limit)
         if upto <= after:
             return []
-        ring = live_table.ring
-        if ring and ring[0].version <= after + 1:
-            return [entry for entry in ring if after < entry.version <= upto]
-        found: list[EventRecord] = []
+        found = self._recent.between(live_table.id, after + 1, upto)
+        if found is not None:
+            return found
+        found = []
         with self._damaged.noticed(live_table.table_id):
             async for rows in self._log.stream(live_table.id, after=after, upto=upto, chunk=CHUNK):
                 for row in rows:

@@ -68,7 +68,6 @@ from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
 from dealer.proof.tree import Tree
-from dealer.service.event_ring import EventRing
 from dealer.service.execution import (
     CommandExecution,
     Outcome,
@@ -152,7 +151,6 @@ class LiveTable:
     savepoint: Savepoint | None = None
     storing: SavepointStoring = field(default_factory=SavepointStoring)
     chain: Chain = field(default_factory=Chain)
-    ring: EventRing = field(default_factory=EventRing)  # empty while there are no subscribers
     stored_commands: RecentCommands = field(default_factory=RecentCommands)
     cosigned: int = 0  # the stream's count of cosignatures that subscribers have been sent
     pushed: dict[int, str] = field(default_factory=dict)  # cosigned notes as last pushed, by size
@@ -224,7 +222,6 @@ class LiveTable:
         self.chain, self.savepoint = fresh.chain, fresh.savepoint
         self.storing = fresh.storing
         self.stored_commands = fresh.stored_commands
-        self.ring.clear()
         # Before `committed` moves: void versions stay void where others wrote as many events.
         self.notify_commit_waiters()
         self.committed = fresh.committed
@@ -383,7 +380,7 @@ class LiveTable:
 
     def size(self) -> int:
         """Estimated bytes of memory; does not visit every card."""
-        size = TABLE_BYTES + size_of(self.table) + self.ring.size + len(self.leaf)
+        size = TABLE_BYTES + size_of(self.table) + len(self.leaf)
         size += self.stored_commands.size
         if self.savepoint is not None:
             size += len(self.savepoint.state)

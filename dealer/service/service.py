@@ -16,6 +16,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.store import Notifier
 from dealer.feed.feed import Feed
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
@@ -96,7 +97,10 @@ class Service:
         self.maintenance = MaintenanceMode()
         self.service_keys = ServiceKeys()
         self.damaged = DamagedTables()
-        self.feed = Feed(log, self.damaged, enabled=lambda: self.service_keys.any_may("read"))
+        self.recent = RecentEvents(bound=memory // 4)
+        self.feed = Feed(
+            log, self.recent, self.damaged, enabled=lambda: self.service_keys.any_may("read")
+        )
         self.archive = ArchiveFolder(archive)
         self.service_tables = ServiceTables(log)
         self.service_journal = ServiceJournal(log)
@@ -108,7 +112,7 @@ class Service:
         self.openers = Openers(log, key)
         self.lobby = Lobby(log, self.openers, per_network=per_network)
         secrets = RoundSecretCache(log, key)
-        self.reader = EventReader(log, secrets, self.damaged)
+        self.reader = EventReader(log, self.recent, secrets, self.damaged)
         self.entries = self.reader.entries
         self.consistency = ConsistencyProofs(log, self.damaged)
         self.past_states = PastStates(log, secrets, self.damaged)
@@ -118,6 +122,7 @@ class Service:
         )
         self.tables = TableCache(
             self.loader,
+            self.recent,
             bound=tables,
             bytes_bound=memory,
             leave=lambda live_table: self.lifecycle.leave(live_table),
@@ -139,6 +144,7 @@ class Service:
             self.reader,
             self._executor,
             self.tables,
+            self.recent,
             self._tasks,
             self.savepoints,
             notify=self._notify,
@@ -201,10 +207,8 @@ class Service:
 
     def _notify(self, live_table: LiveTable, notice: CommitNotice) -> None:
         if notice.reset:
-            self.feed.recent.forget()
+            self.recent.forget()
             self.feed.subjects.forget()
-        elif self.feed.head.followers:
-            self.feed.recent.add_events(live_table.id, notice.entries)
         for listener in self._listeners:
             try:
                 listener(live_table, notice)
@@ -240,7 +244,7 @@ class Service:
         """The opposite of `subscribe`; after the last one the table may leave memory."""
         live_table.subscribers.discard(subscriber)
         if not live_table.subscribers:
-            live_table.ring.clear()
+            self.recent.release(live_table.id)
         self.tables.weigh(live_table)
 
     async def open_table(

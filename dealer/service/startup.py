@@ -144,7 +144,7 @@ async def _check_environment(service: Service) -> None:
 @asynccontextmanager
 async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIterator[None]:
     """The background work: projection, hints between nodes, polls, and the watch on the file."""
-    scheduler = ProjectionScheduler(log)
+    scheduler = ProjectionScheduler(log, service.recent)
     hints = log.notifier(service.head_poller.on_hint)
     service.projection, service.hints = scheduler, hints
 
@@ -154,8 +154,6 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
         written = [append for append, result in batch if type(result) is Appended and append.rows]
         if not written:
             return
-        if not scheduler.recent.put(written):
-            scheduler.projector.search()
         scheduler.on_commit(len(written))
         service.feed.scheduler.on_commit(written)
         if hints is not None:

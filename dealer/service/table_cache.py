@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 
 from dealer.errors import Overloaded, UnknownTable
+from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import (
     CheckDeadlines,
     CloseEntropy,
@@ -68,21 +69,23 @@ _ENDING = (
 class TableCache:
     """Tables in memory by id.
 
-    `bytes_bound` bounds the estimated bytes of all of them, `bound` the number of those that are
-    not in use. The attribute `other_bytes` counts against the bound, too. `leave` is called with a
-    table that is about to be evicted; where it returns False the table stays. `load_seconds` has
-    the time of each load, with the wait for its slot.
+    `bytes_bound` bounds the estimated bytes of all of them and of the `recent` events, `bound` the
+    number of those that are not in use. The attribute `other_bytes` counts against the bound, too.
+    `leave` is called with a table that is about to be evicted; where it returns False the table
+    stays. `load_seconds` has the time of each load, with the wait for its slot.
     """
 
     def __init__(
         self,
         loader: Loader,
+        recent: RecentEvents,
         *,
         bound: int = TABLES,
         bytes_bound: int = BYTES,
         leave: Callable[[LiveTable], bool] = lambda live_table: True,
     ) -> None:
         self._loader = loader
+        self._recent = recent
         self.bound = bound
         self.bytes_bound = bytes_bound
         self.small = SMALL  # bytes up to which a table in use may always grow
@@ -158,7 +161,7 @@ class TableCache:
     @property
     def full(self) -> bool:
         """Whether the bound on bytes is exceeded."""
-        return self.bytes + self.other_bytes > self.bytes_bound
+        return self.bytes + self._recent.bytes + self.other_bytes > self.bytes_bound
 
     def weigh(self, live_table: LiveTable) -> None:
         """Update the size of a table, and evict others if the sum exceeds a bound."""
@@ -205,8 +208,7 @@ class TableCache:
                     return
             else:
                 # In use: lagging subscribers read the log instead, which takes no memory.
-                live_table.ring.clear()
-                self._measure(live_table)
+                self._recent.release(live_table.id)
                 self._tables.move_to_end(live_table.table_id)
 
     def remove(self, live_table: LiveTable) -> None:
@@ -215,6 +217,7 @@ class TableCache:
             del self._tables[live_table.table_id]
             self.bytes -= live_table.weight
             live_table.weight = 0
+            self._recent.release(live_table.id)
 
 
 def _table_id(table: str) -> bytes:

@@ -10,6 +10,7 @@ from dealer.errors import ConfigurationError
 from dealer.eventlog import webhooks as stored
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.service_keys import stored_keys
 from dealer.eventlog.webhooks import StoredWebhook
 from dealer.feed.feed import Feed
@@ -127,7 +128,7 @@ class WebhookAdmin(Operator):
         """The position to store; ConfigurationError if it is none, PositionLost if it is lost."""
         if text == START:
             return START
-        feed = Feed(self._log, DamagedTables(), enabled=lambda: True)
+        feed = Feed(self._log, RecentEvents(), DamagedTables(), enabled=lambda: True)
         await feed.open()
         try:
             return feed.generations.text(await feed.place(text))

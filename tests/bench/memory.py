@@ -108,10 +108,9 @@ def _owners(service: Service, live: LiveTable, number: int) -> dict[str, list[An
         "tree": [live.tree],
         "round's secret": [live.secret],
         "savepoint": [live.savepoint],
-        "recent events": [live.ring],
+        "recent events": [service.recent._rings.get(live.id)],
         "commands": [live.stored_commands],
         "projector: state": [cached.table],
-        "projector: events of the round": [cached.events],
         "the rest of the table": [
             getattr(live, name)
             for name in LiveTable.__slots__

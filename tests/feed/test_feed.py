@@ -196,6 +196,7 @@ async def test_an_archived_table_is_reported_as_skipped(
     rows = await stored_rows(service)
     archiver = Archiver(service.log, url, tmp_path, who="test", why="")
     await archiver.archive(live_table.id)
+    service.recent.forget()
     assert await stored_rows(service) < rows
     for after in ("start", position):
         objects = await read_all(service, after=after)
@@ -229,7 +230,7 @@ async def test_damaged_events_are_said_to_be_missing_and_others_follow(
     intact = await shuffled_table(service)
     await service.feed.scheduler.up_to_date()
     await change_log(service.log, statement)
-    service.feed.recent.forget()
+    service.recent.forget()
     objects = await read_all(service)
     (skipped,) = [each for each in objects if "skipped" in each]
     assert (skipped["table"], skipped["damaged"]) == (damaged.table_id, True)

@@ -101,6 +101,7 @@ async def test_events_that_an_archive_deletes_before_the_search(tmp_path: Path) 
         await service.execute(closed, CloseRound(HOST))
         await service.execute(closed, CloseTable(HOST))
         await Archiver(service.log, url, tmp_path, who="test", why="").archive(closed.id)
+        service.recent.forget()
         await service.execute(kept, Draw(Actor(seat=1)))
         skipped, drawn = sorted(await read_all(service, after=position), key=lambda o: "event" in o)
         assert skipped["table"] == closed.table_id

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dealer.eventlog import Log
+from dealer.eventlog.recent import RecentEvents
 from dealer.gateway import Gateway
 from dealer.gateway.decks import endpoint
 from dealer.gateway.net.http import HttpExchange
@@ -21,7 +22,6 @@ from dealer.gateway.rate_limit.budgets import Bucket
 from dealer.gateway.rpc import dispatcher
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
-from dealer.service.event_ring import EventRing
 from dealer.service.memory import MEMORY
 from tests.gateway.conftest import Connect
 from tests.gateway.rpc_client import Refusal, RpcClient
@@ -88,7 +88,7 @@ def broken_listener(service: Service) -> tuple[Any, str]:
     ("owner", "name", "answers"),
     [
         (None, "a listener", {None}),
-        (EventRing, "extend", {"unavailable"}),
+        (RecentEvents, "add", {"unavailable"}),
         (Log, "submit", {"unavailable"}),
         (wire, "result_frame", {"-32603"}),
     ],

@@ -12,11 +12,12 @@ from hypothesis import given
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog import Append, EventRecord
+from dealer.eventlog import EventRecord
+from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, Deal, Draw
 from dealer.game.events import CardShown, Event, SeatLeft
+from dealer.projector.fold import public_event
 from dealer.projector.lagging import LaggingStreams
-from dealer.projector.recent_events import RecentEvents, public_event
 from dealer.projector.runner import Due, Projector
 from dealer.projector.stream_projector import StreamProjector
 from dealer.proof.codec import decode
@@ -34,11 +35,7 @@ def commit(
     after = game.logged
     game.log(connection, upto=upto)
     if game.logged > after:
-        recent.put([append(game, events_of(game)[after : game.logged])])
-
-
-def append(game: Game, records: list[EventRecord]) -> Append:
-    return Append(game.id, records[0].version - 1, records)
+        recent.add(game.id, events_of(game)[after : game.logged], keep=False)
 
 
 def record(version: int, at: int, event: Event) -> EventRecord:
@@ -116,12 +113,12 @@ def test_events_that_are_not_in_memory_are_read_from_the_log(
 
 
 def test_too_many_events_are_dropped_and_read_from_the_log(connection: Connection) -> None:
-    recent = RecentEvents(bound=20)
+    recent = RecentEvents(bound=5000)  # of 250 bytes and the leaf, which is empty here
     projector = catch_up(connection, Projector(recent=recent))
     games = [short_game("a"), short_game("b")]
     for game in games:
         commit(connection, game, recent, upto=15)
-    assert len(recent) == 15
+    assert not recent.waiting
     catch_up(connection, projector)
     for game in games:
         commit(connection, game, recent)
@@ -212,7 +209,8 @@ def test_an_event_that_another_process_wrote_between_those_in_memory_is_read_fro
     game = short_game()
     game.log(connection)
     events = events_of(game)
-    recent.put([append(game, [each for each in events if each.version != missing])])
+    for part in (events[: missing - 1], events[missing:]):
+        recent.add(game.id, part, keep=False)
     catch_up(connection, projector)
     assert not projector.stopped
     assert models(connection) == expected(game)
@@ -280,11 +278,11 @@ def test_a_stopped_stream_is_no_reason_to_search(
     catch_up(connection, projector)
     game.log(connection, upto=6)
     shown = CardShown(9, 9, "a", b"")
-    recent.put([append(game, [record(5, 0, SeatLeft(9)), record(6, 0, shown)])])
+    recent.add(game.id, [record(5, 0, SeatLeft(9)), record(6, 0, shown)], keep=False)
     catch_up(connection, projector)
     assert [stopped.version for stopped in projector.stopped.values()] == [5]
     assert projected(connection) == [(6, 5)]
-    recent.put([append(game, events_of(game)[5:6])])
+    recent.add(game.id, events_of(game)[5:6], keep=False)
     for _ in range(3):
         projector.look()
         catch_up(connection, projector)
@@ -299,7 +297,7 @@ def test_a_stopped_stream_that_another_process_projects_is_projected_again(
     catch_up(connection, projector)
     game.sit("Bob")
     game.log(connection)
-    recent.put([append(game, [record(3, 0, CardShown(9, 9, "a", b""))])])
+    recent.add(game.id, [record(3, 0, CardShown(9, 9, "a", b""))], keep=False)
     catch_up(connection, projector)
     assert projector.stopped
     catch_up(connection)  # another process, or a rebuild

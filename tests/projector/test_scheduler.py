@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Append, Appended, Log
+from dealer.eventlog.recent import RecentEvents
 from dealer.projector import scheduler as module
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.scheduler import ProjectionScheduler
@@ -45,7 +46,7 @@ async def until_nothing_lags(log: Log) -> None:
 async def test_events_that_an_earlier_process_left_are_projected_at_the_start(log: Log) -> None:
     game = short_game()
     await append(log, game)
-    scheduler = ProjectionScheduler(log)
+    scheduler = ProjectionScheduler(log, RecentEvents())
     scheduler.start()
     await until_nothing_lags(log)
     assert scheduler.projector.done == len(game.rows)
@@ -54,7 +55,7 @@ async def test_events_that_an_earlier_process_left_are_projected_at_the_start(lo
 
 async def test_it_waits_for_a_number_of_appends(log: Log) -> None:
     game = Game()
-    scheduler = ProjectionScheduler(log, appends=3, seconds=3600)
+    scheduler = ProjectionScheduler(log, RecentEvents(), appends=3, seconds=3600)
     for number in range(2):
         game.sit(f"player {number}")
         await append(log, game)
@@ -69,7 +70,7 @@ async def test_it_waits_for_a_number_of_appends(log: Log) -> None:
 
 
 async def test_few_appends_are_projected_after_a_delay(log: Log) -> None:
-    scheduler = ProjectionScheduler(log, appends=1000, seconds=0.01)
+    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1000, seconds=0.01)
     await append(log, Game())
     scheduler.on_commit(1)
     await until_nothing_lags(log)
@@ -77,7 +78,7 @@ async def test_few_appends_are_projected_after_a_delay(log: Log) -> None:
 
 
 async def test_up_to_date_waits_until_the_whole_log_is_projected(log: Log) -> None:
-    scheduler = ProjectionScheduler(log, seconds=3600)
+    scheduler = ProjectionScheduler(log, RecentEvents(), seconds=3600)
     game = short_game()
     await append(log, game)
     scheduler.on_commit(1)
@@ -92,7 +93,7 @@ async def test_a_failed_projection_is_retried(
     log: Log, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    scheduler = ProjectionScheduler(log, appends=1)
+    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1)
     await append(log, Game())
     await log.run_when_idle(
         lambda connection: (
@@ -121,7 +122,7 @@ async def test_the_lag_is_the_age_of_the_oldest_append_that_is_not_projected(
     now = 100.0
     monkeypatch.setattr(module, "monotonic", lambda: now)
     monkeypatch.setattr(module, "RETRY_SECONDS", 3600)
-    scheduler = ProjectionScheduler(log, seconds=3600)
+    scheduler = ProjectionScheduler(log, RecentEvents(), seconds=3600)
     assert scheduler.lag_seconds == 0
     await append(log, Game())
     scheduler.on_commit(1)
@@ -149,7 +150,7 @@ async def test_the_lag_is_the_age_of_the_oldest_append_that_is_not_projected(
 async def test_an_append_during_a_slice_is_projected(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scheduler = ProjectionScheduler(log, appends=1, seconds=3600)
+    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1, seconds=3600)
     resume = threading.Event()
     slice_ = scheduler.projector.slice
 
@@ -170,7 +171,7 @@ async def test_an_append_during_a_slice_is_projected(
 
 async def test_closing_the_log_first_is_no_error(file: Path) -> None:
     log = await Log.open(f"sqlite:///{file}", wal_pages=50)
-    scheduler = ProjectionScheduler(log, seconds=0.001)
+    scheduler = ProjectionScheduler(log, RecentEvents(), seconds=0.001)
     await append(log, Game())
     scheduler.on_commit(1)
     await log.close()
@@ -178,7 +179,7 @@ async def test_closing_the_log_first_is_no_error(file: Path) -> None:
     scheduler.start()
     scheduler.close()
     log = await Log.open(f"sqlite:///{file}", wal_pages=50)
-    later = ProjectionScheduler(log)
+    later = ProjectionScheduler(log, RecentEvents())
     await later.up_to_date()
     assert await lagging(log) == []
     later.close()
@@ -188,7 +189,7 @@ async def test_closing_the_log_first_is_no_error(file: Path) -> None:
 async def test_a_rebuild_runs_next_to_the_scheduler(log: Log) -> None:
     game = short_game()
     await append(log, game)
-    scheduler = ProjectionScheduler(log)
+    scheduler = ProjectionScheduler(log, RecentEvents())
     scheduler.start()
     rebuild = Rebuild(events=10)
     await log.run_when_idle(rebuild.slice)

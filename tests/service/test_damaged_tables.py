@@ -105,6 +105,7 @@ async def test_a_row_in_the_middle_is_missing_while_the_table_is_in_memory(
 ) -> None:
     live_table = await shuffled_table(service)
     await change_log(service.log, MIDDLE)
+    service.recent.forget()
     for work in (service.entries(live_table, 0), bundle(service, live_table)):
         assert isinstance(await refused(work), DatabaseDamaged)
     assert live_table.table_id in service.damaged

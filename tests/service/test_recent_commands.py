@@ -1,13 +1,11 @@
-"""Recent commands and the event ring of a table: exact, and bounded in size."""
+"""Recent commands of a table: exact, and bounded in size."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.eventlog import EventRecord
 from dealer.game.commands import Actor, CloseRound
-from dealer.service.event_ring import BYTES, EVENTS, EventRing
 from dealer.service.execution import (
     BUCKET,
     BUCKETS,
@@ -61,22 +59,3 @@ def test_memory_of_stored_commands_is_bounded() -> None:
     found = [recent.get(str(number)) for number in range(10_000)]
     assert recent.size < BUCKETS * BUCKET * 64
     assert sum(map(bool, found)) == BUCKETS * BUCKET
-
-
-@given(st.lists(st.lists(st.integers(1, 3000), min_size=1, max_size=150), max_size=20))
-def test_the_ring_has_the_newest_events_without_a_gap(appends: list[list[int]]) -> None:
-    ring, version = EventRing(), 0
-    for lengths in appends:
-        entries = [
-            EventRecord(version + n, "CardDrawn", 1, 0, "", leaf="x" * length)
-            for n, length in enumerate(lengths, 1)
-        ]
-        version = entries[-1].version
-        ring.extend(entries)
-        assert [entry.version for entry in ring] == list(
-            range(version - len(ring) + 1, version + 1)
-        )
-        assert len(ring) <= EVENTS
-        assert 0 <= ring.size <= BYTES
-    if appends and appends[-1][-1] < 1000:
-        assert ring[len(ring) - 1].version == version

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import DatabaseUnavailable, Overloaded, UnknownTable
+from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.service import Service
 from dealer.service.live_table import TABLE_BYTES, LiveTable
@@ -40,7 +41,7 @@ def table_ids(count: int) -> list[str]:
 
 async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, bound=100)
+    cache = TableCache(loader, RecentEvents(), bound=100)
     all_ = table_ids(2000)
     used = [await cache.load(table) for table in all_[:40]]
     for live_table in used:
@@ -53,7 +54,7 @@ async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
 
 async def test_tables_are_bounded_by_their_bytes() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, bytes_bound=50 * (TABLE_BYTES + 2000))
+    cache = TableCache(loader, RecentEvents(), bytes_bound=50 * (TABLE_BYTES + 2000))
     for table in table_ids(1000):
         await cache.load(table)
         assert cache.bytes <= cache.bytes_bound
@@ -70,7 +71,7 @@ def test_no_table_in_use_is_evicted_and_the_others_are_bounded(
     steps: list[tuple[str, int]],
 ) -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, bound=20, bytes_bound=10 * (TABLE_BYTES + 3000))
+    cache = TableCache(loader, RecentEvents(), bound=20, bytes_bound=10 * (TABLE_BYTES + 3000))
     live_tables: dict[int, LiveTable] = {}
     for step, number in steps:
         live_table = live_tables.get(number)
@@ -137,15 +138,27 @@ async def test_a_new_table_stays_in_memory_for_its_opener(service: Service) -> N
     assert len(opened) == 3
 
 
-async def test_the_ring_is_empty_without_subscribers(service: Service) -> None:
+async def test_events_are_kept_for_subscribers_and_the_projector(service: Service) -> None:
+    def kept() -> list[int]:
+        found = service.recent.between(live_table.id, 2, live_table.committed) or ()
+        return [event.version for event in found]
+
+    def project() -> None:
+        service.recent.projected([table for table, _ in service.recent.take(99)])
+
     live_table, _ = await service.open_table({})
     await service.execute(live_table, TakeSeat("one"))
-    assert not len(live_table.ring)
+    assert kept() == [2]
+    project()
+    assert kept() == []
     service.subscribe(live_table, "a subscriber")
     await service.execute(live_table, TakeSeat("two"))
-    assert [entry.version for entry in live_table.ring] == [3]
+    project()
+    assert service.recent.between(live_table.id, 3, 3)
     service.unsubscribe(live_table, "a subscriber")
-    assert not len(live_table.ring)
+    assert service.recent.bytes == 0
+    await service.execute(live_table, TakeSeat("three"))
+    assert service.recent.between(live_table.id, 4, 4), "it is not projected yet"
 
 
 async def test_a_failed_load_without_callers_logs_nothing() -> None:
@@ -157,7 +170,7 @@ async def test_a_failed_load_without_callers_logs_nothing() -> None:
     may_fail, reported = asyncio.Event(), []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     loader: Any = UnreachableLoader()
-    cache = TableCache(loader)
+    cache = TableCache(loader, RecentEvents())
     callers = [asyncio.create_task(cache.load(table_ids(1)[0])) for _ in range(3)]
     await eventually(lambda: cache._loading)
     for caller in callers:
@@ -181,7 +194,7 @@ async def test_a_load_does_not_take_the_absence_that_an_earlier_one_found() -> N
             return found
 
     loader: Any = SlowLoader()
-    cache, table = TableCache(loader), table_ids(1)[0]
+    cache, table = TableCache(loader, RecentEvents()), table_ids(1)[0]
     earlier = asyncio.create_task(cache.load(table))
     await eventually(lambda: cache._loading)
     later = asyncio.create_task(cache.load(table))
@@ -204,7 +217,7 @@ async def test_concurrent_loads_are_limited() -> None:
             return LiveTable(table, table.hex(), committed=0)
 
     loader: Any = CountingLoader()
-    cache = TableCache(loader)
+    cache = TableCache(loader, RecentEvents())
     results = await asyncio.gather(*map(cache.load, table_ids(100)), return_exceptions=True)
     assert most == LOADS
     assert all(isinstance(result, UnknownTable) for result in results)

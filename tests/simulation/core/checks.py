@@ -7,12 +7,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from dealer.errors import DatabaseDamaged, DealerError, TableArchived
+from dealer.eventlog.recent import EVENTS
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
 from dealer.service import Service
-from dealer.service.event_ring import BYTES, EVENTS
 from tests.simulation.checks import (
     compare_rows,
     no_projection_stopped,
@@ -145,10 +145,12 @@ async def _feed_is_the_log(world: CoreWorld, service: Service, archived: set[str
 
 
 def _memory_is_bounded(world: CoreWorld, service: Service) -> None:
-    for live_table in service.tables:
-        ring = live_table.ring
-        if len(ring) > EVENTS or ring.size > BYTES:
-            world.fault(f"a ring has {len(ring)} events")
+    recent = service.recent
+    if recent.bytes > recent._bound or recent.bytes != sum(r.size for r in recent._rings.values()):
+        world.fault(f"the recent events take {recent.bytes} bytes")
+    for table, ring in recent._rings.items():
+        if table not in recent.waiting and not recent._followed and len(ring.records) > EVENTS:
+            world.fault(f"{len(ring.records)} events of a table are kept")
     idle = sum(live_table.idle() for live_table in service.tables)
     if idle > max(1, world.plan.settings["idle_tables"]) and not world.restores:
         world.fault(f"{idle} idle tables are in memory")

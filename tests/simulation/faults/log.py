@@ -9,7 +9,6 @@ from dealer.eventlog.writer import Writer
 from dealer.feed import reader as feed_reader
 from dealer.feed.positions import Place
 from dealer.projector import runner
-from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from dealer.service.execution import CommandExecution, CommandResult
 from tests.simulation.faults import Replacement, fault, fault_of
@@ -70,15 +69,6 @@ def projection_and_its_mark_are_two_transactions(
         connection.exec_driver_sql("COMMIT")
         connection.exec_driver_sql("BEGIN")
     return not_advanced(connection, advances)
-
-
-@fault
-def projection_skips_what_another_process_wrote() -> list[Replacement]:
-    """What is between the events in memory is not searched for in the log."""
-    return [
-        Replacement(runner, "_consecutive", lambda _: lambda events: events),
-        Replacement(Projector, "search", lambda _: lambda self: None),
-    ]
 
 
 @fault_of(StreamProjector, "_take")

@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.rows import Known
 from dealer.service import head_poller, loading, restore_check
 from dealer.service.checkpoints import Checkpoints
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.deadlines import Deadlines
-from dealer.service.event_ring import EventRing
 from dealer.service.execution import CommandResult, StoredCommand
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
@@ -131,14 +131,18 @@ async def restore_not_noticed_by_the_first_node(
     return None if lost is None else {"table": lost.table.hex()}
 
 
-@fault_of(LiveTable, "adopt")
-def ring_kept_past_a_reload(adopt: Any, self: LiveTable, fresh: LiveTable) -> None:
-    """The newest events stay in memory when the log has others in their place."""
-    clear, EventRing.clear = EventRing.clear, lambda self: None  # type: ignore[method-assign]
-    try:
-        adopt(self, fresh)
-    finally:
-        EventRing.clear = clear  # type: ignore[method-assign]
+@fault_of(RecentEvents, "add")
+def gap_in_recent_events(
+    add: Any, self: RecentEvents, table: bytes, records: Any, **k: Any
+) -> None:
+    """The newest events stay in memory when another process has written what follows them."""
+    ring = self._rings.get(table)
+    if ring is None:
+        add(self, table, records, **k)
+        return
+    ring.records.append(replace(ring.records[-1], version=records[0].version - 1))
+    add(self, table, records, **k)
+    del ring.records[-len(records) - 1]
 
 
 @fault_of(Checkpoints, "snapshot")
