@@ -25,7 +25,7 @@ from dealer.eventlog.postgres.store import PostgresStore
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.eventlog.sqlite.store import SqliteStore
 from dealer.eventlog.sqlite.wal import existing_file, reader_engine
-from dealer.eventlog.store import LoopStore, Reader, Store
+from dealer.eventlog.store import Reader, Store
 
 READ_ONLY_BUSY_SECONDS = 5.0
 _READ_ONLY_POOL = 4
@@ -45,13 +45,9 @@ _READING = frozenset(
 
 
 class Backend(NamedTuple):
-    """The writer's store, and a function that opens the read connections once it is open.
-
-    `loop_store` is the same store if the event loop may commit too.
-    """
+    """The writer's store, and a function that opens the read connections once it is open."""
 
     store: Store
-    loop_store: LoopStore | None
     make_reader: Callable[[], Reader]
 
 
@@ -75,7 +71,6 @@ def backend(
         database = PostgresDatabase(url, retry_seconds=busy_seconds)
         return Backend(
             PostgresStore(database, synchronous=synchronous, busy_seconds=busy_seconds),
-            None,
             lambda: PostgresReader(database.engine(_PLANS, **pool), database),
         )
     file = database_file(url)
@@ -87,7 +82,7 @@ def backend(
         engine = reader_engine(file, busy_seconds=busy_seconds, **pool)
         return SqliteReader(engine, store.name, identity=store.identity)
 
-    return Backend(store, store, make_reader)
+    return Backend(store, make_reader)
 
 
 async def open_reader(url: str) -> Reader:

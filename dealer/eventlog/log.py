@@ -40,9 +40,7 @@ class Log(ReadOnlyLog):
     def __init__(self, writer: Writer, reader: Reader) -> None:
         super().__init__(reader)
         self._writer = writer
-        # `Writer.submit` and `Writer.full` as they are: every command passes them.
-        self.submit = writer.submit
-        self.full = writer.full
+        self.submit = writer.submit  # as it is: every command passes it
         self.commit_seconds = writer.commit_seconds
         self.delivery_seconds = writer.delivery_seconds
 
@@ -72,14 +70,14 @@ class Log(ReadOnlyLog):
             raise ConfigurationError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
         if commit not in MODES:
             raise ConfigurationError(f"commit is auto, thread or loop, not {commit!r}.")
-        store, loop_store, make_reader = backend(
+        store, make_reader = backend(
             url,
             synchronous=synchronous,
             busy_seconds=busy_seconds,
             wal_pages=wal_pages,
             readers=readers,
         )
-        writer = Writer(store, loop_store, CommitPolicy(commit), queue=queue, batch=batch)
+        writer = Writer(store, CommitPolicy(commit), queue=queue, batch=batch)
         await writer.start()
         return cls(writer, make_reader())
 
@@ -90,28 +88,25 @@ class Log(ReadOnlyLog):
         finally:
             await super().close()
 
-    def on_commit(self, listener: Committed) -> Callable[[], None]:
-        """Registers a listener for every batch; the returned function removes it again.
+    def on_commit(self, listener: Committed) -> None:
+        """Registers a listener for every batch.
 
         It is called on the loop with (append, result) in commit order, after each append of the
         batch has its result. Listeners are called in the order of their registration.
         """
-        listeners = self._writer.commit_listeners
-        listeners.append(listener)
+        self._writer.commit_listeners.append(listener)
 
-        def unregister() -> None:
-            if listener in listeners:
-                listeners.remove(listener)
+    def use_mark(self, mark: Written) -> None:
+        """Let `mark` be called for every batch, on the thread that commits.
 
-        return unregister
-
-    def on_written(self, listener: Written) -> None:
-        """Registers a listener for every batch.
-
-        It is called on the thread that commits with (requests, results), after COMMIT and before
-        any result is delivered.
+        It gets (requests, results) after COMMIT, before any result is delivered.
         """
-        self._writer.written_listeners.append(listener)
+        self._writer.mark = mark
+
+    @property
+    def full(self) -> bool:
+        """Whether the next append would be refused as Overloaded."""
+        return self._writer.full
 
     @property
     def commits_on_loop(self) -> bool:

@@ -165,13 +165,4 @@ class Known(msgspec.Struct, frozen=True):
     digest: bytes | None
 
 
-class Locked(msgspec.Struct, frozen=True):
-    """Not decided yet: another transaction locks the table; give the store the request again.
-
-    `doubtful` if an earlier attempt, whose answer was lost, may have written it.
-    """
-
-    doubtful: bool = False
-
-
 Result: TypeAlias = Appended | Conflict | Known | DatabaseError

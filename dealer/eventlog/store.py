@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from dealer.eventlog.read_pool import PoolUse
-from dealer.eventlog.rows import Append, Locked, Result
+from dealer.eventlog.rows import Append, Result
 
 T = TypeVar("T")
 
@@ -20,21 +20,37 @@ Dialect = Literal["sqlite", "postgresql"]
 
 
 class Store(Protocol):
-    """Writes to a database; the methods are called on one thread at a time, the writer's.
+    """Writes to a database; the methods are called on one thread at a time.
 
-    `name` is the file, or the server's address without a password.
+    That is the writer's, and with `on_loop` also the event loop's. `name` is the file, or the
+    server's address without a password. `commit_seconds` is the duration of the last COMMIT,
+    without the statements before it; `undecided` the number of requests that `append` was given
+    and has not decided.
     """
 
     name: str
+    on_loop: bool
+    commit_seconds: float
+    undecided: int
 
     def open(self) -> None:
         """Connect, and check or migrate the schema; raises DatabaseError."""
 
-    def append(self, requests: Sequence[Append]) -> Sequence[Result | Locked]:
-        """Write the requests, durable on return; one result for each, in their order.
+    def append(
+        self, requests: Sequence[Append], *, wait: bool = True
+    ) -> tuple[Sequence[Append], Sequence[Result]]:
+        """Write the requests, durable on return; those that are decided, and a result for each.
 
-        Raises DatabaseError if the batch failed, of which then nothing was written.
+        These are the requests in their order, unless the store keeps some of them to decide them
+        in a later call, in the order of each table. Raises DatabaseError if the batch failed, of
+        which then nothing was written.
+
+        Without `wait` it waits for nothing but the disk: it raises DatabaseLocked, and has decided
+        nothing, if another process holds the lock, or if the connection has to be opened again.
         """
+
+    def seconds_until_due(self) -> float | None:
+        """Seconds until `append` is to be called even without requests; None if it need not be."""
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         """Run `work` in a transaction of its own and return its result.
@@ -49,24 +65,8 @@ class Store(Protocol):
     def maintain(self) -> None:
         """Do maintenance that is due, after the results of a batch were delivered."""
 
-    def close(self) -> None:
-        """Close all connections."""
-
-
-class LoopStore(Store, Protocol):
-    """A store whose appends may also be called on the event loop's thread.
-
-    `commit_seconds` is the duration of the last COMMIT, without the statements before it.
-    """
-
-    commit_seconds: float
-
-    def append(self, requests: Sequence[Append], *, wait: bool = True) -> Sequence[Result]:
-        """`Store.append`, which without `wait` waits for nothing but the disk.
-
-        Then it raises DatabaseLocked, and has decided nothing, if another process holds the lock,
-        or if the connection has to be opened again.
-        """
+    def close(self) -> list[Append]:
+        """Close all connections; the requests that were never decided."""
 
 
 class Notifier(Protocol):

@@ -10,8 +10,8 @@ Both threads use the same store, each while it holds `_store_lock`. The loop nev
 the lock, nor for another process's transaction, nor for a large batch. It leaves these to the
 thread, which also runs the idle work, one slice whenever the queue is empty, and the maintenance.
 
-An append whose table is locked by another transaction is not decided with its batch: it is tried
-again after a delay, and later appends of that table are queued behind it.
+A store may keep appends and decide them later (`Store.append`). Then the thread calls it again when
+it says so, and `close` waits for them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, DatabaseLocked, Overloaded, Unavailable
-from dealer.eventlog.locked_requests import LockedRequests
-from dealer.eventlog.rows import Append, Locked, Result, reject, resolve
-from dealer.eventlog.store import LoopStore, Store
+from dealer.eventlog.rows import Append, Result, reject, resolve
+from dealer.eventlog.store import Store
 from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
 
 Slice = Callable[[Connection], bool]
@@ -97,41 +95,38 @@ class _Job(NamedTuple):
     future: asyncio.Future[Any]
 
 
+def _unmarked(requests: Sequence[Append], results: Sequence[Result]) -> None:
+    """For a log without a high-water mark."""
+
+
 class Writer:
     """Owns the thread and its queues.
 
     At most `queue` appends are pending, and at most `batch` are written in one commit. The loop
-    commits if `policy` says so, and only to a `loop_store`, which is the same object as `store`.
+    commits if `policy` says so and the store is `on_loop`.
 
     `commit_listeners` are called on the loop with the appends of a batch and their results, after
-    each append has its own; `written_listeners` on the thread that commits, after COMMIT,
-    before a result is delivered. `commit_seconds` has the time of each batch in the store, with its
+    each append has its own; `mark` on the thread that commits, with both, after COMMIT and before
+    a result is delivered. `commit_seconds` has the time of each batch in the store, with its
     COMMIT, and `delivery_seconds` that from its COMMIT to its last result.
+
+    `full` says whether the next append would be refused as Overloaded; for the event loop.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        loop_store: LoopStore | None,
-        policy: CommitPolicy,
-        *,
-        queue: int,
-        batch: int,
-    ) -> None:
+    def __init__(self, store: Store, policy: CommitPolicy, *, queue: int, batch: int) -> None:
         self.commit_listeners: list[Committed] = []
-        self.written_listeners: list[Written] = []
+        self.mark: Written = _unmarked
         self.commit_seconds = Histogram(LONG_SECONDS)
         self.delivery_seconds = Histogram(SECONDS)
+        self.full = False
         self._store = store
-        self._loop_store = loop_store
         self._policy = policy
         self._max_queued = queue
         self._max_batch = batch
         self._loop = asyncio.get_running_loop()
         self._queue: deque[Append] = deque()
-        self._locked = LockedRequests()
         self._batch: list[Append] = []  # being written, or left undecided by a failure
-        self._decided: deque[tuple[list[Append], Sequence[Result], float]] = deque()
+        self._decided: deque[tuple[Sequence[Append], Sequence[Result], float]] = deque()
         self._batches_since_job = 0
         self._jobs: deque[_Job] = deque()
         self._store_lock = Lock()
@@ -146,16 +141,13 @@ class Writer:
 
     @property
     def commits_on_loop(self) -> bool:
-        return self._loop_store is not None and self._policy.on_loop
+        """Whether the event loop's thread commits at present, and not the writer thread."""
+        return self._store.on_loop and self._policy.on_loop
 
     @property
     def waiting(self) -> int:
         """Number of queued appends, without the batch that is being written."""
-        return len(self._queue) + self._locked.count
-
-    def full(self) -> bool:
-        """Whether the next append would be refused as Overloaded."""
-        return len(self._queue) + self._locked.count >= self._max_queued
+        return len(self._queue) + self._store.undecided
 
     async def start(self) -> None:
         """Start the thread and open the database; raises DatabaseError."""
@@ -180,8 +172,10 @@ class Writer:
                 raise ValueError(f"a row has version {row.version}, expected {version}")
         if self._failure is not None or self._closing:
             self._require_running()
-        if len(self._queue) + self._locked.count >= self._max_queued:
+        queued = len(self._queue) + self._store.undecided + 1
+        if queued > self._max_queued:
             raise Overloaded("The server has too many writes queued; try again shortly.")
+        self.full = queued == self._max_queued
         self._queue.append(append)
         # One flush per loop iteration, so that appends of the same iteration share a batch.
         if not self._flush_scheduled:
@@ -219,22 +213,18 @@ class Writer:
     # On the loop
 
     def _flush(self) -> None:
+        """Commit the queue and deliver the results, or leave it to the thread."""
         self._flush_scheduled = False
-        if not self._commit_on_loop() or self._jobs:
+        done = False
+        on_loop = self._store.on_loop and self._policy.on_loop and not self._closing
+        if on_loop and self._store_lock.acquire(blocking=False):
+            try:
+                done = self._write_on_loop() and not self._store.maintenance_due()
+            finally:
+                self._store_lock.release()
+            self._deliver()
+        if not done or self._jobs:
             self._wakeup.set()
-
-    def _commit_on_loop(self) -> bool:
-        """Commit the queue and deliver the results; False if the thread has to do something."""
-        if not self.commits_on_loop or self._closing:
-            return False
-        if not self._store_lock.acquire(blocking=False):
-            return False
-        try:
-            done = self._write_on_loop() and not self._store.maintenance_due()
-        finally:
-            self._store_lock.release()
-        self._deliver()
-        return done
 
     def _write_on_loop(self) -> bool:
         """Write the queue in one batch; False, with nothing done, if that is the thread's task."""
@@ -263,6 +253,7 @@ class Writer:
         """
         while self._decided:
             batch, results, decided_at = self._decided.popleft()
+            self.full = len(self._queue) + self._store.undecided >= self._max_queued
             pairs = list(zip(batch, results, strict=True))
             for append, result in pairs:
                 try:
@@ -279,7 +270,8 @@ class Writer:
     def _report(self, error: Exception) -> None:
         self._loop.call_exception_handler({"message": "commit callback failed", "exception": error})
 
-    def _on_stopped(self, error: BaseException | None) -> None:
+    def _on_stopped(self, error: BaseException | None, kept: Sequence[Append]) -> None:
+        """The thread has ended; `kept` are the appends that the store had not decided."""
         if error is not None:
             if not self._opened.done():
                 self._opened.set_exception(error)
@@ -287,7 +279,8 @@ class Writer:
                 f"The writer thread of {self._store.name} failed ({type(error).__name__}: {error});"
                 " restart the server."
             )
-            undecided = [*self._batch, *self._locked.drain(), *self._queue]
+            # The store may have kept some of the batch.
+            undecided = list(dict.fromkeys([*kept, *self._batch, *self._queue]))
             self._batch = []
             self._queue.clear()
             failures = [self._failure] * len(undecided)
@@ -313,15 +306,19 @@ class Writer:
                 closing = self._closing
                 if self._work():
                     continue
-                if closing and not self._locked.tables:
+                if closing and not self._store.undecided:
                     break
-                self._wakeup.wait(self._locked.seconds_until_due())
+                self._wakeup.wait(self._store.seconds_until_due())
                 self._wakeup.clear()
         except BaseException as error:
             failure = error
-        with self._store_lock, suppress(Exception):
-            self._store.close()
-        self._call_on_loop(self._on_stopped, failure)
+        kept: Sequence[Append] = ()
+        with self._store_lock:
+            try:
+                kept = self._store.close()
+            except Exception as error:
+                failure = failure or error
+        self._call_on_loop(self._on_stopped, failure, kept)
 
     def _work(self) -> bool:
         """Write a batch, run a job, do maintenance; False if there was no batch and no job."""
@@ -345,17 +342,18 @@ class Writer:
         return written or run_job
 
     def _write_on_thread(self) -> bool:
-        """Write the next batch; False if the queue is empty.
+        """Write the next batch; False if there is nothing to write.
 
         After an exception nothing more may be written, since the batch is not decided.
         """
         if self._loop_failure is not None:
             raise self._loop_failure
         batch = self._batch = self._take()
-        if batch:
+        written = bool(batch) or self._store.seconds_until_due() == 0
+        if written:
             self._write(batch, wait=True)
         self._batch = []
-        return bool(batch)
+        return written
 
     def _run_job(self, job: _Job) -> None:
         if job.future.cancelled():
@@ -371,41 +369,33 @@ class Writer:
             self._call_on_loop(resolve, job.future, result if job.durable else None)
 
     def _call_on_loop(self, callback: Callable[..., object], *arguments: object) -> None:
-        # RuntimeError: the loop is closed, so no caller waits for a result.
-        with suppress(RuntimeError):
+        try:
             self._loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError:
+            return  # the loop is closed, so no caller waits for a result
 
     # On the thread that commits, which holds the lock
 
     def _take(self) -> list[Append]:
-        batch = self._locked.due(self._max_batch) if self._locked.tables else []
-        queue, locked = self._queue, self._locked
+        queue, batch = self._queue, list[Append]()
         while queue and len(batch) < self._max_batch:
-            append = queue.popleft()
-            if not (locked.tables and locked.queue_behind(append)):
-                batch.append(append)
+            batch.append(queue.popleft())
         return batch
 
-    def _write(self, batch: list[Append], *, wait: bool) -> None:
-        results = self._append(batch, wait=wait)
-        if self._locked.tables or Locked in map(type, results):
-            pairs = list(zip(batch, results, strict=True))
-            self._locked.put_back([append for append, result in pairs if type(result) is Locked])
-            pairs = [pair for pair in pairs if type(pair[1]) is not Locked]
-            batch, results = [append for append, _ in pairs], [result for _, result in pairs]
+    def _write(self, batch: Sequence[Append], *, wait: bool) -> None:
+        """Write a batch and pass it on to `_deliver`; DatabaseLocked only if not `wait`."""
+        batch, results = self._append(batch, wait=wait)
         if batch:
-            decided = cast("Sequence[Result]", results)
-            for listener in tuple(self.written_listeners):
-                listener(batch, decided)
-            self._decided.append((batch, decided, perf_counter()))
+            self.mark(batch, results)
+            self._decided.append((batch, results, perf_counter()))
 
-    def _append(self, batch: list[Append], *, wait: bool) -> Sequence[Result | Locked]:
-        """The store's results, or its error for each append; DatabaseLocked only if not `wait`."""
+    def _append(
+        self, batch: Sequence[Append], *, wait: bool
+    ) -> tuple[Sequence[Append], Sequence[Result]]:
+        """What the store has decided, or its error for each append."""
         started_at = perf_counter()
         try:
-            if self._loop_store is None:
-                return self._store.append(batch)
-            results = self._loop_store.append(batch, wait=wait)
+            decided = self._store.append(batch, wait=wait)
         except DatabaseError as error:
             if not wait and isinstance(error, DatabaseLocked):
                 raise
@@ -413,8 +403,8 @@ class Writer:
             for append in batch:
                 if append.chain is not None:
                     append.chain.broken = True
-            return [error] * len(batch)
+            return batch, [error] * len(batch)
         finally:
             self.commit_seconds.observe(perf_counter() - started_at)
-        self._policy.measured(self._loop_store.commit_seconds)
-        return results
+        self._policy.measured(self._store.commit_seconds)
+        return decided

@@ -37,7 +37,7 @@ class Recorded:
         self.log = log
         self.writers: list[str] = []
         self.answered: list[tuple[Append, Result]] = []
-        log.on_written(self._on_written)
+        log.use_mark(self._on_written)
         log.on_commit(self.answered.extend)
 
     def _on_written(self, requests: object, results: object) -> None:

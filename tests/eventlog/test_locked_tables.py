@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import DatabaseLocked, Overloaded
 from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log
-from dealer.eventlog.locked_requests import LONGEST_DELAY, LockedRequests
+from dealer.eventlog.postgres.locked import LONGEST_DELAY, Locked, LockedTables
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append
 from tests.harness.database_link import DatabaseLink
@@ -284,29 +284,55 @@ async def test_a_job_of_the_writer_fails_at_a_lock_and_works_after_it(
         await in_time(log.run_when_idle(move))
 
 
+def due(tables: LockedTables) -> list[Append]:
+    """What is to be tried next, once it is due."""
+    while not (tried := tables.take(())):
+        pass
+    return list(tried)
+
+
 def test_one_request_is_retried_for_a_table_that_stays_locked() -> None:
-    locked_requests = LockedRequests()
-    assert locked_requests.seconds_until_due() is None
-    assert (locked_requests.due(9), locked_requests.tables) == ([], {})
-    of_a = [append(A, nth) for nth in range(5)]
-    locked_requests.put_back(of_a[:2])
-    assert [locked_requests.queue_behind(each) for each in of_a[2:]] == [True] * 3
-    assert not locked_requests.queue_behind(append(B, 0))
-    assert locked_requests.count == 5
+    tables = LockedTables(seconds=PATIENT)
+    assert tables.seconds_until_due() is None
+    of_a, of_b = [append(A, nth) for nth in range(5)], append(B, 0)
+    assert tables.take(of_a[:2]) == of_a[:2]
+    assert tables.settle(of_a[:2], [Locked(), Locked()]) == ([], [])
+    assert tables.take([*of_a[2:], of_b])[-1:] == [of_b]
+    tables.settle([of_b], [Appended(1)])
     pauses = []
     for _ in range(9):
-        pause = locked_requests.seconds_until_due()
+        pause = tables.seconds_until_due()
         assert pause is not None
         pauses.append(pause)
-        while not (tried := locked_requests.due(9)):
-            pass
+        tried = due(tables)
         assert tried == of_a[:1]
-        locked_requests.put_back(tried)
+        assert tables.settle(tried, [Locked()]) == ([], [])
+        assert tables.count == 5
     assert pauses[0] < pauses[-1] <= LONGEST_DELAY
-    while not locked_requests.due(9):
-        pass
-    locked_requests.put_back([])
-    assert locked_requests.due(3) == of_a[1:4], "the table is free, so its queue is due at once"
-    locked_requests.put_back([])
-    assert locked_requests.drain() == of_a[4:]
-    assert (locked_requests.count, locked_requests.tables) == (0, {})
+    assert tables.settle(due(tables), [Appended(1)]) == (of_a[:1], [Appended(1)])
+    assert tables.take(()) == of_a[1:], "the table is free, so its queue is due at once"
+    assert tables.drain() == of_a[1:], "what was taken and not settled is not lost"
+    assert (tables.count, tables.seconds_until_due()) == (0, None)
+
+
+def test_all_requests_of_a_table_fail_that_was_locked_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("dealer.eventlog.postgres.locked.monotonic", lambda: now)
+    tables = LockedTables(seconds=1.0)
+    of_a, of_b = [append(A, nth) for nth in range(4)], append(B, 0)
+    batch = [*of_a[:2], of_b]
+    assert tables.settle(batch, [Locked(doubtful=True), Locked(), Locked()]) == ([], [])
+    now += 0.9
+    assert tables.take([of_a[2]]) == [of_a[0], of_b]
+    assert tables.settle([of_a[0], of_b], [Locked(), Appended(1)]) == ([of_b], [Appended(1)])
+    now += 0.9
+    (tried,) = tables.take(())
+    decided = tables.settle([tried], [Locked()])
+    assert decided == (of_a[:3], [Locked(doubtful=True), Locked(), Locked()])
+    assert (tables.count, tables.in_doubt) == (0, set())
+    late = of_a[3]
+    assert tables.settle(tables.take([late]), [Locked()]) == ([late], [Locked()]), "at once"
+    now += 60
+    assert tables.settle(tables.take([late]), [Locked()]) == ([], []), "it may be another lock"

@@ -15,8 +15,9 @@ from sqlalchemy import Connection
 from dealer.errors import DatabaseError, DatabaseFull, DatabaseLocked, OutcomeUnknown
 from dealer.eventlog.backends import Backend
 from dealer.eventlog.db_errors import FAULTS, translate
+from dealer.eventlog.postgres.locked import Locked, LockedTables
 from dealer.eventlog.read_pool import PoolUse
-from dealer.eventlog.rows import Append, Appended, Locked, Result
+from dealer.eventlog.rows import Append, Appended, Result
 from dealer.eventlog.sqlite import batch
 from dealer.eventlog.store import Dialect, OnNotification
 from dealer.projector.scheduler import ProjectionScheduler
@@ -26,19 +27,24 @@ from tests.simulation.loop import DOMAIN
 T = TypeVar("T")
 
 
+PATIENT = 3600.0
+"""Seconds: no simulated lock lasts so long."""
+
+
 def backend(database: Database) -> Backend:
     """What `Log.open` opens: a store and readers; on a file both threads may commit."""
-    store = SimulatedStore(database)
-    on_loop = None if database.is_server else store
-    return Backend(store, on_loop, lambda: SimulatedReader(database))
+    return Backend(SimulatedStore(database), lambda: SimulatedReader(database))
 
 
 class SimulatedStore:
-    """`dealer.eventlog.store.LoopStore` on the simulated database."""
+    """`dealer.eventlog.store.Store` on the simulated database."""
 
     def __init__(self, database: Database) -> None:
         self.name = NAME
         self.commit_seconds = 0.0
+        self.on_loop = not database.is_server
+        self.undecided = 0
+        self._locked = LockedTables(seconds=PATIENT)
         self._database = database
         self._streams: dict[bytes, int] = {}
         self._restored = database.restored
@@ -47,15 +53,28 @@ class SimulatedStore:
         self._pause()
         self._database.check()
 
-    def append(self, requests: Sequence[Append], *, wait: bool = True) -> Sequence[Any]:
-        """`Store.append`; of a server it omits the requests of a table that is locked."""
+    def append(self, requests: Sequence[Append], *, wait: bool = True) -> Any:
+        """`Store.append`; of a server it decides the requests of a locked table later."""
+        if self.on_loop:
+            return requests, self._append(requests, wait=wait)
         now, locked = self._database.loop.now, self._database.locked_tables
-        if not self._database.is_server or not any(end > now for end in locked.values()):
-            return self._append(requests, wait=wait)
-        free = [request for request in requests if locked.get(request.table, 0.0) <= now]
-        results = iter(self._append(free, wait=wait) if free else ())
+        batch = self._locked.take(requests)
+        free = [request for request in batch if locked.get(request.table, 0.0) <= now]
+        try:
+            written = iter(self._append(free, wait=wait) if free else ())
+        except DatabaseError as error:
+            for request in free:
+                if request.chain is not None:
+                    request.chain.broken = True
+            written = iter([error] * len(free))
         is_free = set(map(id, free))
-        return [next(results) if id(one) in is_free else Locked() for one in requests]
+        results = [next(written) if id(one) in is_free else Locked() for one in batch]
+        decided = self._locked.settle(batch, results)
+        self.undecided = self._locked.count
+        return decided
+
+    def seconds_until_due(self) -> float | None:
+        return self._locked.seconds_until_due()
 
     def _append(self, requests: Sequence[Append], *, wait: bool) -> Sequence[Result]:
         database = self._database
@@ -138,8 +157,8 @@ class SimulatedStore:
     def maintain(self) -> None:
         pass
 
-    def close(self) -> None:
-        pass
+    def close(self) -> list[Append]:
+        return self._locked.drain()
 
     def _pause(self) -> None:
         if not self._database.threads.on_loop():

@@ -25,7 +25,8 @@ from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatur
 from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
 from dealer.eventlog.postgres import bulk_write
 from dealer.eventlog.postgres.bulk_write import COLUMNS, columns, to_columns
-from dealer.eventlog.rows import Append, Appended, Conflict, EventRecord, Known, Locked, Result
+from dealer.eventlog.postgres.locked import Locked
+from dealer.eventlog.rows import Append, Appended, Conflict, EventRecord, Known, Result
 from dealer.eventlog.stored_form import decode, decode_command, stored_text
 
 if TYPE_CHECKING:

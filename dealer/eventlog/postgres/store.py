@@ -21,7 +21,8 @@ from dealer.eventlog import migrate
 from dealer.eventlog.db_errors import lock_timeout_error, reason, sqlstate, translate
 from dealer.eventlog.postgres.batch import Batch
 from dealer.eventlog.postgres.database import PostgresDatabase
-from dealer.eventlog.rows import Append, Locked, Result
+from dealer.eventlog.postgres.locked import Locked, LockedTables
+from dealer.eventlog.rows import Append, Result
 
 if TYPE_CHECKING:
     import asyncpg
@@ -40,9 +41,6 @@ LOCK_MS = 200
 SLICE_LOCK_MS = 50
 """How long work that can be done later waits for a lock: appends wait for that work."""
 
-SEEN_SECONDS = 5.0
-"""A table that was not tried for so long may have been unlocked and locked again in between."""
-
 _FEATURE_NOT_SUPPORTED = "0A000"
 
 
@@ -52,9 +50,13 @@ class PostgresStore:
     With `synchronous` NORMAL a power failure of the server can undo the last acknowledged events,
     with FULL and EXTRA it cannot. A batch is tried again for the database's `retry_seconds` while
     the server is unreachable; until it is reachable again, the next batches fail at once.
-    `busy_seconds` is how long a statement may take and how long a request may be `Locked` before
-    it fails; durable work waits that long for a lock, other work `SLICE_LOCK_MS`.
+    `busy_seconds` is how long a statement may take and how long a table may be locked before
+    appends to it fail; durable work waits that long for a lock, other work `SLICE_LOCK_MS`.
     """
+
+    on_loop = False
+    commit_seconds = 0.0
+    undecided = 0
 
     def __init__(
         self, database: PostgresDatabase, *, synchronous: str, busy_seconds: float
@@ -74,10 +76,7 @@ class PostgresStore:
         self._raw: asyncpg.Connection[Any] | None = None
         self._unreachable = False
         self._bulk = True
-        # When each locked table was first and last found locked.
-        self._locked_tables: dict[bytes, tuple[float, float]] = {}
-        # Locked requests that an earlier attempt may have written.
-        self._in_doubt: set[Append] = set()
+        self._locked = LockedTables(seconds=self._busy_seconds)
 
     def open(self) -> None:
         """Connect; raises SchemaOutdated if the schema is not the newest, or another DatabaseError.
@@ -87,14 +86,32 @@ class PostgresStore:
         self._loop = asyncio.new_event_loop()
         self._wait(self._open())
 
-    def append(self, requests: Sequence[Append]) -> list[Result | Locked]:
-        """See `Store.append`.
+    def append(
+        self, requests: Sequence[Append], *, wait: bool = True
+    ) -> tuple[Sequence[Append], Sequence[Result]]:
+        """See `Store.append`; a request whose table is locked is decided by a later call.
 
         If the database failed the results are DatabaseErrors: OutcomeUnknown for a request that
-        may have been written, another error if it was not. `Locked` requests must be given again,
-        in their order and before later ones of the same table; after `busy_seconds` they fail.
+        may have been written, another error if it was not.
         """
-        return self._wait(self._append(requests))
+        if self._loop is None:
+            raise DatabaseUnavailable(f"The log in {self.name} is closed.")
+        batch = self._locked.take(requests)
+        results: Sequence[Result | Locked] = self._wait(self._write(batch)) if batch else ()
+        decided, results = self._locked.settle(batch, results)
+        self.undecided = self._locked.count
+        return decided, [self._result(*pair) for pair in zip(decided, results, strict=True)]
+
+    def seconds_until_due(self) -> float | None:
+        return self._locked.seconds_until_due()
+
+    def _result(self, request: Append, result: Result | Locked) -> Result:
+        """The result, or the error of a request whose table has been locked for too long."""
+        if not isinstance(result, Locked):
+            return result
+        if request.chain is not None:
+            request.chain.broken = True
+        return self._outcome_unknown("locked") if result.doubtful else lock_timeout_error(self.name)
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         return self._wait(self._run(work, durable=durable))
@@ -106,16 +123,17 @@ class PostgresStore:
     def maintain(self) -> None:
         """Nothing to do: a server maintains its own files."""
 
-    def close(self) -> None:
+    def close(self) -> list[Append]:
         loop, self._loop = self._loop, None
         if loop is None:
-            return
+            return []
         with suppress(Exception):
             loop.run_until_complete(self._disconnect())
         with suppress(Exception):
             loop.run_until_complete(self._engine.dispose())
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+        return self._locked.drain()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
@@ -135,45 +153,9 @@ class PostgresStore:
         except Exception as error:
             raise translate(error, name=self.name) from error
 
-    async def _append(self, requests: Sequence[Append]) -> list[Result | Locked]:
-        results = await self._write(requests)
-        if not self._locked_tables and Locked not in map(type, results):
-            return results
-        now = asyncio.get_running_loop().time()
-        self._locked_tables = {
-            table: (since, last)
-            for table, (since, last) in self._locked_tables.items()
-            if now - last < SEEN_SECONDS
-        }
-        return [
-            self._fail_if_locked_too_long(*pair, now=now)
-            for pair in zip(requests, results, strict=True)
-        ]
-
-    def _fail_if_locked_too_long(
-        self, request: Append, result: Result | Locked, *, now: float
-    ) -> Result | Locked:
-        """The result, or an error once the request's table has been locked for too long.
-
-        While the table stays locked, later requests fail at once.
-        """
-        if not isinstance(result, Locked):
-            self._in_doubt.discard(request)
-            self._locked_tables.pop(request.table, None)
-            return result
-        since, _ = self._locked_tables.get(request.table, (now, now))
-        self._locked_tables[request.table] = since, now
-        if now - since < self._busy_seconds:
-            if result.doubtful:
-                self._in_doubt.add(request)
-            return result
-        self._in_doubt.discard(request)
-        if request.chain is not None:
-            request.chain.broken = True
-        return self._outcome_unknown("locked") if result.doubtful else lock_timeout_error(self.name)
-
     async def _write(self, requests: Sequence[Append]) -> list[Result | Locked]:
-        batch = Batch(requests, name=self.name, bulk=self._bulk, in_doubt=self._in_doubt)
+        in_doubt = self._locked.in_doubt
+        batch = Batch(requests, name=self.name, bulk=self._bulk, in_doubt=in_doubt)
         losses = retries = 0
         while True:
             try:

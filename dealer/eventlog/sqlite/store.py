@@ -49,6 +49,9 @@ class SqliteStore:
     which it is checkpointed: a commit that extends a file takes twice as long.
     """
 
+    on_loop = True
+    undecided = 0
+
     def __init__(
         self,
         file: Path,
@@ -84,8 +87,10 @@ class SqliteStore:
         except FAULTS as error:
             raise translate(error, name=self.name) from error
 
-    def append(self, requests: Sequence[Append], *, wait: bool = True) -> list[Result]:
-        """Write the requests in one transaction; see `LoopStore.append`."""
+    def append(
+        self, requests: Sequence[Append], *, wait: bool = True
+    ) -> tuple[Sequence[Append], Sequence[Result]]:
+        """Write the requests in one transaction; see `Store.append`."""
         self.identity.check()
         connection = self._begin_append(wait=wait)
         committing = False
@@ -109,7 +114,10 @@ class SqliteStore:
             raise translate(error, name=self.name, committing=committing) from error
         if len(self._streams) > _MAX_CACHED_STREAMS:
             self._streams.clear()
-        return results
+        return requests, results
+
+    def seconds_until_due(self) -> None:
+        """None: every append decides its requests."""
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         """See `Store.run`; transactions after one that is not durable may be undone with it."""
@@ -151,10 +159,11 @@ class SqliteStore:
         except OSError:
             return True  # `maintain` reports it
 
-    def close(self) -> None:
+    def close(self) -> list[Append]:
         self._disconnect()
         self._engine.dispose()
         self.identity.closed()
+        return []
 
     def _begin_append(self, *, wait: bool) -> Connection:
         """A connection on which a transaction was begun."""

@@ -32,9 +32,10 @@ def chain_goes_on_after_a_lost_append(submit: Any, self: Writer, request: Any) -
 @fault_of(Writer, "_append")
 def conflict_taken_for_success(append: Any, self: Writer, batch: list[Append], **how: Any) -> Any:
     """A conflict is delivered as if the append had been written."""
-    return [
+    decided, results = append(self, batch, **how)
+    return decided, [
         Appended(request.end) if isinstance(result, Conflict) else result
-        for request, result in zip(batch, append(self, batch, **how), strict=True)
+        for request, result in zip(decided, results, strict=True)
     ]
 
 
