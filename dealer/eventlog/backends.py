@@ -28,6 +28,8 @@ from dealer.eventlog.sqlite.wal import existing_file, reader_engine
 from dealer.eventlog.store import Reader, Store
 
 READ_ONLY_BUSY_SECONDS = 5.0
+RECOVERY_SECONDS = 30.0
+"""How long a migration waits for a server that recovers."""
 _READ_ONLY_POOL = 4
 # Pages are read in the order of an index, whatever the statistics say.
 _PLANS = {"enable_sort": "off"}
@@ -131,7 +133,7 @@ async def migrate_database(url: str) -> None:
 
 async def _migrate_postgres(database: PostgresDatabase) -> None:
     try:
-        await database.require_sessions()
+        await database.with_retry(database.require_sessions, seconds=0, recovery=RECOVERY_SECONDS)
         await database.run(migrate.upgrade)
     except DealerError:
         raise

@@ -87,6 +87,11 @@ _UNREACHABLE = (
     "The database {name} cannot be reached: %s. Check the address and the database server, then "
     "try again. A running server reconnects automatically, and no acknowledged event is lost."
 )
+_RECOVERING = (
+    DatabaseUnavailable,
+    "The server of the database {name} recovers, or is a standby; wait until its recovery has "
+    "ended, then try again, or name the primary server. A running server goes on automatically.",
+)
 _NO_PRIVILEGES = (
     DatabaseReadOnly,
     "This user lacks privileges on the database {name}; grant them, or name another user.",
@@ -97,13 +102,16 @@ _CONCURRENT = (
 )
 
 _LOCK_TIMEOUT = "55P03"
+_NOT_YET = ("57P03", "55000")
+"""It accepts no connections yet; its functions of the write-ahead log do not work yet."""
 
 PAGE_BYTES = 4096
 
 # Prefixes of SQLSTATE codes; the longest one that matches applies.
 _BY_SQLSTATE: dict[str, tuple[type[DatabaseError], str]] = {
     "08": (DatabaseUnavailable, _UNREACHABLE % "the connection was lost"),
-    "57P": (DatabaseUnavailable, _UNREACHABLE % "the server is stopping or starting"),
+    "57P": (DatabaseUnavailable, _UNREACHABLE % "the server is stopping"),
+    **dict.fromkeys(_NOT_YET, _RECOVERING),
     "53300": (DatabaseUnavailable, _UNREACHABLE % "the server has no free connection"),
     "53100": (
         DatabaseFull,
@@ -156,6 +164,11 @@ def is_bad_value(error: BaseException) -> bool:
 def is_lock_timeout(error: BaseException) -> bool:
     """Whether a statement waited too long for another transaction's lock."""
     return sqlstate(error) == _LOCK_TIMEOUT
+
+
+def is_recovering(error: BaseException) -> bool:
+    """Whether a server recovers after a failure, or just starts: that ends by itself."""
+    return sqlstate(error) in _NOT_YET
 
 
 def lock_timeout_error(name: str) -> DatabaseLocked:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import asyncpg
 import pytest
 
-from dealer.errors import ConfigurationError
+from dealer.errors import ConfigurationError, DatabaseUnavailable
 from dealer.eventlog import Appended, Log
 from dealer.eventlog.backends import migrate_database
+from dealer.eventlog.postgres.database import PostgresDatabase
 from tests.eventlog.requests import A, append
 from tests.harness.ports import unused_port
 from tests.harness.postgres import OwnServer, own_server, pooler
@@ -55,3 +58,45 @@ async def test_a_standby_takes_over_behind_one_address() -> None:
             standby.promote()
             assert isinstance(await log.append(append(A, 1, "2")), Appended)
             assert [row.version for row in await log.read(A)] == [1, 2]
+
+
+RECOVERING = "recovers, or is a standby; wait until its recovery has ended, then try again"
+
+
+async def test_a_standby_is_said_to_be_one() -> None:
+    with (
+        own_server(safe=True, port=unused_port()) as primary,
+        own_server(safe=True, port=unused_port(), standby_of=primary) as standby,
+    ):
+        name = primary.empty()
+        await migrate_database(f"postgresql://dealer@127.0.0.1:{primary.port}/{name}")
+        url = f"postgresql://dealer@127.0.0.1:{standby.port}/{name}"
+        async with await Log.open(url, busy_seconds=0.0) as log:
+            with pytest.raises(DatabaseUnavailable, match=RECOVERING):
+                await log.identity()
+
+
+@pytest.mark.parametrize("kind", [Log.open, migrate_database])
+async def test_a_node_waits_for_a_server_that_recovers(
+    server: OwnServer, monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    url, refusals = server.url(server.empty()), 3
+    await migrate_database(url)
+    connect = PostgresDatabase.connect
+
+    async def recovering(self: PostgresDatabase, **settings: str) -> Any:
+        nonlocal refusals
+        refusals -= 1
+        if refusals >= 0:
+            raise asyncpg.CannotConnectNowError("the database system is starting up")
+        return await connect(self, **settings)
+
+    monkeypatch.setattr(PostgresDatabase, "connect", recovering)
+    opened = await kind(url)
+    assert refusals < 0
+    if isinstance(opened, Log):
+        await opened.close()
+    refusals = 10**9
+    if kind is Log.open:
+        with pytest.raises(DatabaseUnavailable, match=RECOVERING):
+            await Log.open(url, busy_seconds=0.0)

@@ -226,11 +226,8 @@ async def _write_one(
     table = request.table
     if request.rows:
         first = request.rows[0]
-        if check_written:
-            found = await raw.fetchrow(_EVENT, table, first.version)
-            there = None if found is None else EventRecord(*decode(found)).columns_as_read()
-            if there == first.columns_as_read():
-                return Appended(request.end)
+        if check_written and await _is_stored(raw, table, first):
+            return Appended(request.end)
         # A command that was carried out is Known, whatever version this request expects.
         if first.command is not None:
             found = await raw.fetchrow(_COMMAND, table, stored_text(first.command))
@@ -243,7 +240,9 @@ async def _write_one(
         if version:
             await raw.execute(_MOVE, table, request.end)
         elif await raw.execute(_CREATE, table, request.end) == "INSERT 0 0":
-            # Another process created it after the heads were locked.
+            # Another process, or the lost attempt, created it after the heads were locked.
+            if check_written and await _is_stored(raw, table, first):
+                return Appended(request.end)
             version = await raw.fetchval(_LOCK, table)
             if version is None:
                 return Locked(check_written)
@@ -266,3 +265,10 @@ async def _write_one(
                 await raw.execute(_UPDATE_NOTE, table, size, merged)
                 await raw.execute(_COSIGNED, table)
     return Appended(request.end)
+
+
+async def _is_stored(raw: asyncpg.Connection[Any], table: bytes, row: EventRecord) -> bool:
+    """Whether exactly this row is in the log."""
+    found = await raw.fetchrow(_EVENT, table, row.version)
+    there = None if found is None else EventRecord(*decode(found)).columns_as_read()
+    return there == row.columns_as_read()

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from dealer.backoff import Backoff
 from dealer.errors import ConfigurationError, DatabaseError, DatabaseUnavailable, Overloaded
 from dealer.eventlog.address import is_postgres, not_encoded
-from dealer.eventlog.db_errors import translate
+from dealer.eventlog.db_errors import is_recovering, translate
 
 if TYPE_CHECKING:
     import asyncpg
@@ -88,10 +88,11 @@ class PostgresDatabase:
             )
         try:
             urlsplit(url)  # as the driver does it
-            *_, parsed = (
+            each = [
                 make_url(url.replace(authority, authority.replace(",".join(hosts), host), 1))
                 for host in hosts
-            )
+            ]
+            parsed = each[-1]
         except (ArgumentError, ValueError):
             parsed = None
         if parsed is None or not is_postgres(url) or not parsed.database:
@@ -103,6 +104,13 @@ class PostgresDatabase:
         name = URL.create("postgresql", username=parsed.username, database=parsed.database)
         self.name = name.set(host=_HOSTS).render_as_string().replace(_HOSTS, ",".join(hosts))
         self._options = self._checked_options(query, parsed)
+        named = [str(one.port) for one in each if one.port is not None]
+        for port in [*named, *filter(None, self._options.get("port", "").split(","))]:
+            if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 2**16):
+                raise ConfigurationError(
+                    f"The address of the database {self.name} has the port {port}; a port is a "
+                    "number from 1 to 65535."
+                )
         self.retry_seconds = retry_seconds
 
     def _checked_options(self, query: str, parsed: URL) -> dict[str, str]:
@@ -226,13 +234,16 @@ class PostgresDatabase:
         finally:
             await engine.dispose()
 
-    async def with_retry(self, work: Callable[[], Awaitable[T]], *, seconds: float) -> T:
+    async def with_retry(
+        self, work: Callable[[], Awaitable[T]], *, seconds: float, recovery: float = 0.0
+    ) -> T:
         """The result of `work`, tried again for `seconds` while the server is unreachable.
 
-        Then raises DatabaseUnavailable; any other DatabaseError is raised at once.
+        While it recovers, `work` is tried again for `recovery` seconds. Then raises
+        DatabaseUnavailable; any other DatabaseError is raised at once.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
+        began = loop.time()
         backoff = Backoff(first=BACKOFF[0], longest=BACKOFF[1])
         while True:
             try:
@@ -241,7 +252,9 @@ class PostgresDatabase:
                 raise
             except Exception as error:
                 translated = translate(error, name=self.name)
-                if not isinstance(translated, DatabaseUnavailable) or loop.time() >= deadline:
+                limit = max(seconds, recovery) if is_recovering(error) else seconds
+                waited = loop.time() - began
+                if not isinstance(translated, DatabaseUnavailable) or waited >= limit:
                     raise translated from error
             await asyncio.sleep(backoff.next_jittered())
 

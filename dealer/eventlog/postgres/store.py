@@ -142,8 +142,9 @@ class PostgresStore:
         return self._loop.run_until_complete(work)
 
     async def _open(self) -> None:
-        await self._database.with_retry(self._database.require_sessions, seconds=0)
-        connection, _ = await self._database.with_retry(self._connect, seconds=0)
+        database, seconds = self._database, self._database.retry_seconds
+        await database.with_retry(database.require_sessions, seconds=0, recovery=seconds)
+        connection, _ = await database.with_retry(self._connect, seconds=0, recovery=seconds)
         try:
             found = await connection.run_sync(migrate.current)
             if not await connection.run_sync(migrate.is_current):
