@@ -69,9 +69,12 @@ async def test_a_standby_is_said_to_be_one() -> None:
         own_server(safe=True, port=unused_port(), standby_of=primary) as standby,
     ):
         name = primary.empty()
-        await migrate_database(f"postgresql://dealer@127.0.0.1:{primary.port}/{name}")
-        url = f"postgresql://dealer@127.0.0.1:{standby.port}/{name}"
-        async with await Log.open(url, busy_seconds=0.0) as log:
+        await migrate_database(primary.url(name))
+        ((written,),) = primary.ask(name, "SELECT CAST(pg_current_wal_lsn() AS text)")
+        received = f"SELECT pg_last_wal_replay_lsn() >= CAST('{written}' AS pg_lsn)"
+        while standby.ask("postgres", received) != [(True,)]:
+            pass
+        async with await Log.open(standby.url(name), busy_seconds=0.0) as log:
             with pytest.raises(DatabaseUnavailable, match=RECOVERING):
                 await log.identity()
 
