@@ -13,9 +13,8 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
 import dealer.eventlog.admin
-import dealer.eventlog.feed_tables
+import dealer.eventlog.owners
 import dealer.eventlog.presence
-import dealer.eventlog.service_keys
 import dealer.eventlog.webhooks
 import dealer.projector.schema  # noqa: F401  they add theirs
 from dealer.eventlog.address import is_postgres

@@ -15,7 +15,7 @@ from dealer.analysis.round_secrets import RoundSecrets, house_keys
 from dealer.analysis.shuffles import shuffles_of
 from dealer.errors import BadRequest, DatabaseReadOnly, UnknownTable
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
-from dealer.eventlog.readonly import open_readonly
+from dealer.eventlog.backends import open_readonly
 from dealer.game.decide import NoRoundSecrets
 from dealer.history.replay import Game
 from dealer.projector.queries import ALL_TABLES

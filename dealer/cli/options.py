@@ -166,7 +166,7 @@ def whoami() -> str:
 async def existing_log(database: str) -> AsyncIterator[Log]:
     """The log of this database, to be written; raises if there is no database yet."""
     from dealer.eventlog import Log
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
 
     await (await open_readonly(database)).close()
     async with await Log.open(database) as log:

@@ -28,11 +28,9 @@ from sqlalchemy import (
 
 from dealer.errors import ConcurrentUpdate, DatabaseDamaged, UnknownTable
 from dealer.eventlog import migrate
-from dealer.eventlog.feed_tables import close_archived
-from dealer.eventlog.openers import opener
-from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.savepoints import table_savepoint
 from dealer.eventlog.schema import (
+    TABLE_ID,
     Key,
     Number,
     checkpoint,
@@ -40,9 +38,24 @@ from dealer.eventlog.schema import (
     event,
     house,
     metadata,
+    opener,
     stream,
 )
 from dealer.eventlog.seat_subjects import seat_subject
+
+_MERGE = (
+    "UPDATE feed SET first = 1 WHERE of_stream = ?"
+    " AND seq = (SELECT max(f.seq) FROM feed f WHERE f.of_stream = ?)",
+    "DELETE FROM feed WHERE of_stream = ?"
+    " AND seq < (SELECT max(f.seq) FROM feed f WHERE f.of_stream = ?)",
+)
+
+# An archive may delete events that no search has found yet, on SQLite. The scan finds their table.
+_SCAN = """
+UPDATE feed_state SET scan = 0 WHERE EXISTS (
+    SELECT 1 FROM stream s WHERE s.id = ? AND s.version > coalesce(
+        (SELECT max(f.last) FROM feed f WHERE f.of_stream = s.id), 0))
+"""
 
 RETIRED = ".retired"
 """Suffix of a key's name in `house` once no table needs that key."""
@@ -253,7 +266,7 @@ def delete_archived_rows(
     read_models = (metadata.tables[name] for name in models)
     for table_of in (checkpoint, opener, table_savepoint, seat_subject, *read_models):
         connection.execute(delete(table_of).where(table_of.c.stream == number))
-    close_archived(connection, number)
+    _merge_in_feed(connection, number)
     return False
 
 
@@ -264,3 +277,14 @@ def _number(connection: Connection, table: bytes) -> Any:
     if found is None:
         raise UnknownTable("There is no such table in this log.")
     return found
+
+
+def _merge_in_feed(connection: Connection, stream: Any) -> None:
+    """Merge the rows of an archived table, by its value of `stream` columns, into the newest.
+
+    Where the feed has not got all of its events, all tables are scanned for what it has not got.
+    """
+    for statement in _MERGE:
+        connection.exec_driver_sql(statement, (stream, stream))
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_SCAN, (stream,))

@@ -1,4 +1,4 @@
-"""Selects SQLite or PostgreSQL by the database's address.
+"""Selects SQLite or PostgreSQL by the database's address, opens a log read-only, and copies a file.
 
 The only module of this package that imports both `sqlite` and `postgres`.
 """
@@ -9,19 +9,22 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from dealer.errors import ConfigurationError, DealerError
+from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
 from dealer.eventlog import migrate
 from dealer.eventlog.address import database_file, is_postgres
-from dealer.eventlog.db_errors import translate
+from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.postgres.reader import PostgresReader
 from dealer.eventlog.postgres.store import PostgresStore
+from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.eventlog.sqlite.store import SqliteStore
 from dealer.eventlog.sqlite.wal import existing_file, reader_engine
@@ -87,11 +90,12 @@ def backend(
     return Backend(store, make_reader)
 
 
-async def open_reader(url: str) -> Reader:
-    """A reader that can write nothing; the schema is left as it is.
+async def open_readonly(url: str) -> ReadOnlyLog:
+    """The log at `url`, for reading only, next to servers that write it or without one.
 
-    Raises ConfigurationError if there is no database, SchemaOutdated or SchemaTooNew if its schema
-    is not the one of this program, or another DatabaseError.
+    An SQLite file is opened read-only, a PostgreSQL database in read-only transactions. Raises
+    ConfigurationError if there is no database, SchemaOutdated or SchemaTooNew if its schema is not
+    the one of this program, or another DatabaseError.
     """
     engine, reader = _read_only(url)
     try:
@@ -101,7 +105,7 @@ async def open_reader(url: str) -> Reader:
     except BaseException:
         await engine.dispose()
         raise
-    return reader
+    return ReadOnlyLog(reader)
 
 
 async def revision(url: str) -> str | None:
@@ -191,3 +195,26 @@ async def _revision(engine: AsyncEngine, name: str) -> tuple[str | None, bool]:
         raise
     except Exception as error:
         raise translate(error, name=name) from error
+
+
+def copy_file(url: str, to: Path) -> None:
+    """Copy the SQLite database at `url`, as of one moment, to a new file that only its owner reads.
+
+    Servers may write meanwhile. Raises DatabaseError, or OSError for the new file.
+    """
+    file = database_file(url)
+    os.close(os.open(to, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        # By one step, which reads one snapshot: several steps start again after each commit.
+        with (
+            closing(
+                sqlite3.connect(f"file:{quote(os.fsencode(file.absolute()))}?mode=ro", uri=True)
+            ) as live,
+            closing(sqlite3.connect(to)) as copy,
+        ):
+            live.backup(copy)
+            ((says,),) = copy.execute("PRAGMA quick_check(1)")
+    except FAULTS as error:
+        raise translate(error, name=str(file)) from error
+    if says != "ok":
+        raise DatabaseDamaged(f"The database {file} is damaged ({says}); restore it from a backup.")

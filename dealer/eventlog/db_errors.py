@@ -167,7 +167,7 @@ def is_lock_timeout(error: BaseException) -> bool:
 
 
 def is_recovering(error: BaseException) -> bool:
-    """Whether a server recovers after a failure, or just starts: that ends by itself."""
+    """Whether a server recovers after a failure, or just starts: that ends automatically."""
     return sqlstate(error) in _NOT_YET
 
 

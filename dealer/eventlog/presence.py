@@ -16,9 +16,8 @@ from typing import NamedTuple
 from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, Text
 
 from dealer.eventlog.log import Log
-from dealer.eventlog.queries import select_in
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, define_table
+from dealer.eventlog.schema import Number, define_table, select_in
 
 CLOCK = {
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",

@@ -1,23 +1,72 @@
 """Read access to the log: events, checkpoints and versions of every table.
 
-`dealer.eventlog.readonly.open_readonly` opens a log that can only be read; a `Log` can write too.
+`dealer.eventlog.backends.open_readonly` opens a log that can only be read; a `Log` can write too.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from dealer.errors import DatabaseDamaged, Unavailable
 from dealer.eventlog import stored_form
-from dealer.eventlog.queries import Queries
-from dealer.eventlog.read_pool import PoolUse
-from dealer.eventlog.rows import EventRecord
-from dealer.eventlog.store import Notifier, OnNotification, Reader
+from dealer.eventlog.rows import COLUMNS, EventRecord
+from dealer.eventlog.schema import TABLE_ID, select_in
+from dealer.eventlog.store import Dialect, Notifier, OnNotification, PoolUse, Reader
 
 SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
 
 _NO_LIMIT = 2**63 - 1
+
+
+class Queries:
+    """SELECTs with `?` for parameters, of which the first are table ids of 16 bytes."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        postgres = dialect == "postgresql"
+        stream = "?" if postgres else "(SELECT id FROM stream WHERE table_id = ?)"
+        table = TABLE_ID[dialect]
+        notes = f"SELECT size, note FROM checkpoint WHERE stream = {stream}"
+        events = f"SELECT {COLUMNS} FROM event WHERE stream = {stream}"
+        self._events = events
+        self.rounds = (
+            f"SELECT version FROM event WHERE stream = {stream} AND version <= ?"
+            " AND type = 'RoundOpened' ORDER BY version"
+        )
+        self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
+        self.command = f"{events} AND command = ?"
+        self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
+        self.signed = f"SELECT size FROM checkpoint WHERE stream = {stream} AND size > ?"
+        self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT ?"
+        self.head = f"SELECT version FROM stream WHERE {table} = ?"
+        self.between = (
+            f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
+        )
+        self.end = (
+            "SELECT s.version, coalesce((SELECT max(e.version) FROM event e WHERE e.stream = s.id),"
+            " 0), coalesce((SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
+            " FROM event e WHERE e.stream = s.id AND e.type IN ('RoundOpened', 'RoundClosed')"
+            f" ORDER BY e.version DESC LIMIT 1), 0) FROM stream s WHERE s.{table} = ?"
+        )
+        self._dialect = dialect
+
+    def of_types(self, count: int) -> str:
+        """The SELECT of events of `count` types: table, after, upto, the types, limit."""
+        marks = ", ".join("?" * count)
+        of_types = f"AND type IN ({marks}) ORDER BY version LIMIT ?"
+        return f"{self._events} AND version > ? AND version <= ? {of_types}"
+
+    def stored_command(self, command: str) -> str | bytes:
+        """A command's id as it is stored; the last parameter of `command`."""
+        if self._dialect == "postgresql":
+            return stored_form.stored_text(command)
+        return stored_form.stored_command(command)
+
+    def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Statements, each with its parameters, whose rows are (table, version, cosigned)."""
+        table = TABLE_ID[self._dialect]
+        select = f"SELECT {table}, version, cosigned FROM stream"
+        return select_in(self._dialect, select, table, tables)
 
 
 class LogEnd(NamedTuple):

@@ -1,4 +1,4 @@
-"""The records of the log: events, append requests and their results."""
+"""The records of the log: events, append requests and their results; and checkpoints' notes."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 ROW_COLUMNS = EventRecord.__struct_fields__[:9]
 """The members that are columns of a row, in their order."""
+
+COLUMNS = ", ".join(ROW_COLUMNS)
 
 
 def leaf_of(table: bytes, row: EventRecord) -> str:
@@ -166,3 +168,30 @@ class Known(msgspec.Struct, frozen=True):
 
 
 Result: TypeAlias = Appended | Conflict | Known | DatabaseError
+
+
+def conflict_if_missing(request: Append, version: int) -> Conflict | None:
+    """The result of a request without rows for a table at `version`; None if its events exist.
+
+    A stored checkpoint without its events would make the table look altered, or outlive it.
+    """
+    return None if all(size <= version for size, _ in request.checkpoints) else Conflict(version)
+
+
+def merge_signatures(stored: str, note: str) -> str:
+    """One note with the signature lines of both; two processes may add cosignatures at once.
+
+    Of two lines by the same key the first is kept: a note may have one signature by each key.
+    Raises DatabaseDamaged if the texts differ: a table has one root for each size.
+    """
+    text, _, lines = stored.partition("\n\n")
+    other_text, _, other_lines = note.partition("\n\n")
+    if text != other_text:
+        raise DatabaseDamaged(
+            "The log has a checkpoint of the same size with another root: the database was "
+            "altered; restore it from a backup."
+        )
+    signatures: dict[str, str] = {}
+    for line in filter(None, (lines + other_lines).split("\n")):
+        signatures.setdefault(line.rpartition(" ")[0], line)
+    return text + "\n\n" + "".join(line + "\n" for line in signatures.values())

@@ -15,9 +15,8 @@ from sqlalchemy import Column, Connection, Integer, LargeBinary
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog.encryption import HouseKeys
-from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Key, Number, define_table
+from dealer.eventlog.schema import TABLE_ID, Key, Number, define_table
 from dealer.eventlog.table_codec import CODE_BYTES, FORMAT, decode_table, fold_code
 from dealer.game.state import Table as State
 from dealer.proof.tree import HASH_BYTES

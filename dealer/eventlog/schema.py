@@ -15,6 +15,7 @@ for both. The read models add their tables, and one history of migrations create
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -154,3 +155,72 @@ house = define_table(
     Column("name", Text, primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )
+
+# The network from which a game table was opened, as a keyed digest. A rebuild leaves it alone, and
+# a row goes when its table is archived.
+opener = define_table(
+    "opener",
+    Column("stream", Key, primary_key=True, autoincrement=False),
+    Column("digest", LargeBinary(16), nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# The order in which the feed sends the events of all tables. No append writes to it. A row says
+# that versions `first` … `last` of a game table follow everything in the rows before it; `seq` has
+# no gaps when it is written, and rows become visible in its order, because one transaction at a
+# time writes them. When a table is archived, its rows are merged into its newest one.
+# `of_stream` is the value that other SQL tables call `stream`: a game table's rows are not
+# stored together here. `key` is the service key that opened it, NULL for all others.
+define_table(
+    "feed",
+    Column("seq", Number, primary_key=True, autoincrement=False),
+    Column("of_stream", Key, nullable=False),
+    Column("first", Number, nullable=False),
+    Column("last", Number, nullable=False),
+    Column("key", Number),
+    Index("ix_feed_of_stream_seq", "of_stream", "seq"),
+    Index("ix_feed_key_seq", "key", "seq"),
+)
+# `event`, of `event_stream` at `event_version`, is the newest row of `event` that was searched,
+# on SQLite; `scan` is the last stream that a scan of all has searched, NULL if none is under
+# way; `at` is when the search was last recorded, by the database's clock, on PostgreSQL.
+define_table(
+    "feed_state",
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Number, nullable=False),
+    Column("event", Number, nullable=False),
+    Column("event_stream", Number, nullable=False),
+    Column("event_version", Number, nullable=False),
+    Column("scan", Key),
+    Column("at", Number, nullable=False),
+)
+
+
+# What statements on both databases have in common
+
+TABLE_ID = {"sqlite": "table_id", "postgresql": "id"}
+"""The column of `stream` with the table's id and an index on it."""
+
+_MAX_VARIABLES = 500
+
+
+def select_in(
+    dialect: str, select: str, column: str, ids: Sequence[bytes | int]
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Statements, each with its parameters, that together select the rows with these ids."""
+    if dialect == "postgresql":
+        if ids:
+            yield f"{select} WHERE {column} = ANY(?)", (list(ids),)
+        return
+    for start in range(0, len(ids), _MAX_VARIABLES):
+        part = tuple(ids[start : start + _MAX_VARIABLES])
+        yield f"{select} WHERE {column} IN ({','.join('?' * len(part))})", part
+
+
+def lagging(dialect: str) -> str:
+    """The condition that a row of `stream` has events to be projected, for which there is an index.
+
+    On PostgreSQL the index has all rows that may have such events.
+    """
+    condition = "stream.version > stream.projected"
+    return f"stream.behind AND {condition}" if dialect == "postgresql" else condition

@@ -20,10 +20,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, LargeBinary, Text
 
-from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import EventRecord
-from dealer.eventlog.schema import Key, Number, define_table
+from dealer.eventlog.schema import TABLE_ID, Key, Number, define_table
 from dealer.game.state import SEAT_CHANGE, SEAT_MOVE
 
 DIGEST_BYTES = 32

@@ -1,22 +1,36 @@
 """The interfaces of a database: `Store` for the writer, `Reader` for the event loop.
 
+`PooledReader` is what the readers of both databases have in common.
+
 `dealer.eventlog.backends` chooses the implementation: `dealer.eventlog.sqlite` or
 `dealer.eventlog.postgres`. The tests in `tests/eventlog/test_store_conformance.py` run on both.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.pool import QueuePool
 
-from dealer.eventlog.read_pool import PoolUse
+from dealer.errors import Overloaded
 from dealer.eventlog.rows import Append, Result
 
 T = TypeVar("T")
 
 Dialect = Literal["sqlite", "postgresql"]
+
+
+class PoolUse(NamedTuple):
+    """Connections that are in use, and the most that may be."""
+
+    busy: int
+    size: int
 
 
 class Store(Protocol):
@@ -137,3 +151,43 @@ class Reader(Protocol):
 
     async def close(self) -> None:
         """Wait for reads under way, for a limited time, and close all connections."""
+
+
+_CLOSE_SECONDS = 5.0
+
+
+class PooledReader:
+    """What the readers of both databases have in common."""
+
+    def __init__(self, engine: AsyncEngine, name: str) -> None:
+        self.name = name
+        self._engine = engine
+        self._reads: set[asyncio.Task[list[Any]]] = set()  # that `close` waits for
+
+    @property
+    def pool(self) -> PoolUse:
+        # None of the engine's connections overflow its pool.
+        pool = self._engine.sync_engine.pool
+        if isinstance(pool, QueuePool):
+            return PoolUse(pool.checkedout(), pool.size())
+        return PoolUse(0, 0)
+
+    async def close(self) -> None:
+        # A server that no longer answers is not waited for.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                if self._reads:
+                    await asyncio.wait(self._reads)
+                await asyncio.shield(self._engine.dispose())
+
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        try:
+            async with self._engine.connect() as connection:
+                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+        except PoolTimeout:
+            raise no_connection() from None
+
+
+def no_connection() -> Overloaded:
+    """For a read that no connection became free for."""
+    return Overloaded("The server has too many reads waiting; try again shortly.")

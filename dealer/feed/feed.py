@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dealer.eventlog import Log
-from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.feed.head import FeedHead

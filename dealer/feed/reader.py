@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord
-from dealer.eventlog.damaged_tables import DamagedTables
-from dealer.eventlog.queries import TABLE_ID
+from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.rows import leaf_of
+from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.stored_form import decode
 from dealer.feed.head import FeedHead

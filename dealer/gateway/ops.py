@@ -12,7 +12,7 @@ from http import HTTPStatus
 from prometheus_client import CONTENT_TYPE_LATEST
 from websockets.http11 import Request, Response
 
-from dealer.eventlog.damaged_tables import first_lines
+from dealer.eventlog.health import first_lines
 from dealer.gateway.limits import Limits
 from dealer.gateway.net.admission import (
     body_refused,

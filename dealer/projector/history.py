@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged, UnknownTable
 from dealer.eventlog.encryption import RoundCipher
-from dealer.eventlog.queries import TABLE_ID
+from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import Event
 from dealer.game.state import Table, evolve

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dealer.eventlog.queries import TABLE_ID, lagging, select_in
+from dealer.eventlog.schema import TABLE_ID, lagging, select_in
 from dealer.projector.types import StreamId
 from dealer.projector.writer import on_postgres
 

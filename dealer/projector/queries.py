@@ -7,7 +7,7 @@ projection, a moment ago.
 
 from __future__ import annotations
 
-from dealer.eventlog.queries import TABLE_ID
+from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.store import Dialect
 
 # On SQLite a newer table has a larger number. A PostgreSQL id does not say (it may be derived from

@@ -20,8 +20,8 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord
-from dealer.eventlog.queries import select_in
 from dealer.eventlog.recent import RecentEvents
+from dealer.eventlog.schema import select_in
 from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams, StreamPositions

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
-from dealer.eventlog import Log, ReadOnlyLog, service_keys
+from dealer.eventlog import Log, ReadOnlyLog, owners
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, AuditRow
 from dealer.service.clock import utc_ms
@@ -108,13 +108,13 @@ class AdminService(Operator):
             "rights": " ".join(granted),
             "created_at": entry.at,
         }
-        await self._run(service_keys.add, row, entry)
+        await self._run(owners.add, row, entry)
         return key
 
     async def revoke_service_key(self, name: str, *, why: str) -> bool:
         """Revoke a key; False if no valid key has this name."""
         entry = self.entry("revoke-service-key", name, why)
-        return await self._run(service_keys.revoke, name, entry)
+        return await self._run(owners.revoke, name, entry)
 
 
 async def read_audit_entries(log: ReadOnlyLog, *, limit: int) -> list[AuditEntry]:

@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import ReadOnlyLog
-from dealer.eventlog.queries import TABLE_ID
+from dealer.eventlog.schema import TABLE_ID
 from dealer.game.state import Table, evolve
 from dealer.proof.codec import decode
 

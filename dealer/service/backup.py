@@ -26,7 +26,7 @@ from typing import NamedTuple
 from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, SchemaOutdated
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.address import database_file, is_postgres, sqlite_address
-from dealer.eventlog.backends import revision
+from dealer.eventlog.backends import copy_file, open_readonly, revision
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.key_file import (
     existing_house_keys,
@@ -35,7 +35,6 @@ from dealer.eventlog.key_file import (
     key_files,
     sync_folder,
 )
-from dealer.eventlog.readonly import copy_file, open_readonly
 from dealer.service.admin import AdminService
 from dealer.service.restore_check import Home, homes, settle
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dealer.errors import BadRequest, ConcurrentUpdate, NoteFault, Unavailable
 from dealer.eventlog import Conflict, Log
-from dealer.eventlog.checkpoint_notes import merge_signatures
+from dealer.eventlog.rows import merge_signatures
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.game.view import snapshot as view_of
 from dealer.proof.checkpoint import attach_once, player, read_checkpoint

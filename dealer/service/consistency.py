@@ -10,7 +10,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from dealer.eventlog import Log
-from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.health import DamagedTables
 from dealer.proof.tree import HASH_BYTES, Tree, leaf_hash, subtrees_of_proof
 from dealer.service.archive import require_here
 from dealer.service.decoding import leaf_of, tampered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dealer.eventlog import EventRecord, Log
-from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dealer.errors import BadRequest, NotEntitled, UnknownTable
-from dealer.eventlog.service_tables import owner_of
+from dealer.eventlog.owners import owner_of
 from dealer.feed.reader import FeedFilter
 from dealer.game.events import TYPES
 from dealer.service.service import Service

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import Log, key_file
+from dealer.eventlog.backends import open_readonly
 from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
 from dealer.eventlog.key_file import (
     earlier_file,
@@ -25,7 +26,6 @@ from dealer.eventlog.key_file import (
     next_file,
     sync_folder,
 )
-from dealer.eventlog.readonly import open_readonly
 from dealer.service.admin import AdminService
 from dealer.service.log_check import find_damaged
 from dealer.service.maintenance import POLL_SECONDS

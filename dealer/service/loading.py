@@ -6,7 +6,7 @@ import asyncio
 
 from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import EventRecord, Log
-from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.read_only_log import LogEnd
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import CHECKPOINT_TYPES

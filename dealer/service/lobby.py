@@ -19,7 +19,8 @@ from typing import Any
 
 from dealer.backoff import poll
 from dealer.errors import DealerError
-from dealer.eventlog import Log, ReadOnlyLog, openers
+from dealer.eventlog import Log, ReadOnlyLog
+from dealer.eventlog.owners import add_openers
 from dealer.eventlog.encryption import HouseKeys
 from dealer.game.names import NAME_MAX
 from dealer.game.rules import Rules
@@ -68,7 +69,7 @@ class Openers:
             return
         waiting, self._waiting = self._waiting, {}
         try:
-            await self._log.run_when_idle(lambda connection: openers.add(connection, waiting))
+            await self._log.run_when_idle(lambda connection: add_openers(connection, waiting))
         except DealerError:
             self._waiting = waiting | self._waiting
             raise

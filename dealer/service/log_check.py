@@ -21,7 +21,7 @@ from dealer.errors import (
 )
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
 from dealer.eventlog.key_file import read_keys
-from dealer.eventlog.queries import TABLE_ID
+from dealer.eventlog.schema import TABLE_ID
 from dealer.game.events import CHECKPOINT_TYPES
 from dealer.proof.checkpoint import open_note
 from dealer.proof.tree import Tree, leaf_hash

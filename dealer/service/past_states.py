@@ -11,7 +11,7 @@ from typing import Any
 
 from dealer.errors import BadRequest, NotEntitled
 from dealer.eventlog import EventRecord, ReadOnlyLog
-from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.health import DamagedTables
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot

@@ -13,8 +13,8 @@ from typing import Any
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log
-from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.store import Notifier

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog.service_tables import claim, owner_of, table_of_ref
+from dealer.eventlog.owners import claim, owner_of, table_of_ref
 from dealer.projector.queries import every_table, tables_of_key
 from dealer.service.admin import AdminService
 from dealer.service.execution import IdempotencyKey

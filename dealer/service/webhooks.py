@@ -8,10 +8,10 @@ from functools import partial
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog import webhooks as stored
-from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.eventlog.health import DamagedTables
+from dealer.eventlog.owners import stored_keys
 from dealer.eventlog.recent import RecentEvents
-from dealer.eventlog.service_keys import stored_keys
 from dealer.eventlog.webhooks import StoredWebhook
 from dealer.feed.feed import Feed
 from dealer.feed.positions import START

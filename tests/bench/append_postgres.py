@@ -19,7 +19,7 @@ from append import TABLES, _ours, appends
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dealer.eventlog import Log
-from dealer.eventlog.postgres.bulk_write import COLUMNS, COPY_FROM
+from dealer.eventlog.postgres.batch import COLUMNS, COPY_FROM
 from tests.harness.postgres import own_server
 
 Inserts = list[tuple[int, int, list[Any]]]

@@ -23,7 +23,7 @@ from sqlalchemy.pool import NullPool
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dealer.eventlog.postgres.bulk_write import COLUMNS
+from dealer.eventlog.postgres.batch import COLUMNS
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.projector.rebuild import Rebuild

@@ -26,8 +26,8 @@ if __name__ == "__main__":
 from websockets.exceptions import WebSocketException
 
 from dealer.eventlog import Log
+from dealer.eventlog.backends import open_readonly
 from dealer.eventlog.key_file import existing_house_keys
-from dealer.eventlog.readonly import open_readonly
 from dealer.eventlog.rows import leaf_of
 from dealer.service.admin import AdminService
 from dealer.service.webhooks import WebhookAdmin

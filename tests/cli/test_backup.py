@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from dealer.eventlog.readonly import open_readonly
+from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.service.backup import Folders, back_up
 from dealer.service.startup import open_service

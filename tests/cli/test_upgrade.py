@@ -15,7 +15,7 @@ from sqlalchemy import create_engine
 
 from dealer.errors import SchemaTooNew, UnknownEvent
 from dealer.eventlog import migrate
-from dealer.eventlog.readonly import open_readonly
+from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import TakeSeat
 from dealer.service.startup import open_service
 

@@ -11,9 +11,8 @@ import pytest
 
 from dealer.errors import DatabaseError, SchemaOutdated, SchemaTooNew
 from dealer.eventlog import Appended, Log, migrate
-from dealer.eventlog.backends import migrate_database, revision
+from dealer.eventlog.backends import migrate_database, open_readonly, revision
 from dealer.eventlog.postgres.database import PostgresDatabase
-from dealer.eventlog.readonly import open_readonly
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, append
 from tests.harness.postgres import Postgres

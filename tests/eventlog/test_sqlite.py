@@ -25,9 +25,8 @@ from dealer.errors import (
     Unavailable,
 )
 from dealer.eventlog import Appended, Conflict, Known, Log
-from dealer.eventlog.backends import migrate_database
+from dealer.eventlog.backends import migrate_database, open_readonly
 from dealer.eventlog.db_errors import translate
-from dealer.eventlog.readonly import open_readonly
 from dealer.eventlog.sqlite import store as sqlite
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, C, append, line_of, other_process

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord
-from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.health import DamagedTables
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
 from dealer.service import consistency
 from dealer.service.consistency import ConsistencyProofs

@@ -16,10 +16,9 @@ from dealer.errors import DatabaseError, DatabaseFull, DatabaseLocked, OutcomeUn
 from dealer.eventlog.backends import Backend
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.postgres.locked import Locked, LockedTables
-from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Append, Appended, Result
 from dealer.eventlog.sqlite import batch
-from dealer.eventlog.store import Dialect, OnNotification
+from dealer.eventlog.store import Dialect, OnNotification, PoolUse
 from dealer.projector.scheduler import ProjectionScheduler
 from tests.simulation.database import NAME, Database
 from tests.simulation.loop import DOMAIN

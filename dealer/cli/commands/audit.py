@@ -79,7 +79,7 @@ def audit(
 
 async def _damage(database: str, table: str, house_key: Path | None) -> DatabaseDamaged | None:
     """What is wrong with the rows of the table in the log, which its bundle need not show."""
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
     from dealer.service.log_check import keys_of, require_intact
 
     async with await open_readonly(database) as log:

@@ -13,7 +13,7 @@ import typer
 from dealer.cli.options import find_table
 from dealer.cli.output import Step, echo_err, progress, safe_text
 from dealer.errors import BadRequest, HouseUnreachable, UnknownTable
-from dealer.eventlog.readonly import open_readonly
+from dealer.eventlog.backends import open_readonly
 from dealer.outgoing import opener
 from dealer.proof import bundle
 from dealer.service.bundle import bundle_lines, bundle_range

@@ -60,7 +60,7 @@ async def _close(
     who: str,
 ) -> int:
     from dealer.errors import Refused, TableIsClosed
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
     from dealer.service.admin import AdminService
     from dealer.service.clock import utc_ms
     from dealer.service.close_tables import close_tables, open_tables

@@ -68,7 +68,7 @@ async def _change(
     table: str | None, house: bool, database: str, operator: str | None, why: str, *, on: bool
 ) -> tuple[str, bool]:
     from dealer.eventlog import Log
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
     from dealer.service.admin import AdminService
     from dealer.service.maintenance import WHOLE_SERVICE
 

@@ -39,7 +39,7 @@ def journal(
 
 
 async def _print(limit: int, database: str, as_json: bool) -> None:
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
     from dealer.service.admin import read_audit_entries
 
     async with await open_readonly(database) as log:

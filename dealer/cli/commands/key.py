@@ -21,7 +21,7 @@ from dealer.cli.output import echo, echo_err, format_time, say_json
 from dealer.config import DATABASE
 
 if TYPE_CHECKING:
-    from dealer.eventlog.service_keys import StoredKey
+    from dealer.eventlog.owners import StoredKey
 
 app = Commands(
     no_args_is_help=True,
@@ -118,8 +118,8 @@ async def _add(name: str, rights: list[str], why: str, database: str, who: str) 
 
 
 async def _read(database: str) -> list[StoredKey]:
-    from dealer.eventlog.readonly import open_readonly
-    from dealer.eventlog.service_keys import stored_keys
+    from dealer.eventlog.backends import open_readonly
+    from dealer.eventlog.owners import stored_keys
 
     async with await open_readonly(database) as log:
         return await stored_keys(log)

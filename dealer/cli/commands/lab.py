@@ -475,7 +475,7 @@ def _shuffles(name: str, database: str) -> list[tuple[Kind, Samples]]:
 
 
 async def _closed(database: str) -> list[str]:
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
 
     async with await open_readonly(database) as log:
         return [row[0].hex() for row in await log.fetch(_CLOSED)]

@@ -36,7 +36,7 @@ def log(
 
 
 async def _print(table: str, after: int, database: str, as_json: bool) -> None:
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
     from dealer.service.decoding import leaf_of
 
     async with await open_readonly(database) as log:

@@ -100,7 +100,7 @@ async def _of_log(
 ) -> PastTable:
     from dealer.analysis.async_log import AsyncLog
     from dealer.cli.options import find_table
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
 
     async with await open_readonly(database) as log:
         id_ = await find_table(log, table)

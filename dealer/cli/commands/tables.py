@@ -43,7 +43,7 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
     """The tables, how many more are archived, and whether the whole server is disabled."""
     import json
 
-    from dealer.eventlog.readonly import open_readonly
+    from dealer.eventlog.backends import open_readonly
     from dealer.projector.queries import NEWER, newest_tables
     from dealer.service.maintenance import WHOLE_SERVICE
 

@@ -201,8 +201,8 @@ def _change(
 
 
 async def _read(database: str) -> list[tuple[StoredWebhook, str]]:
-    from dealer.eventlog.readonly import open_readonly
-    from dealer.eventlog.service_keys import stored_keys
+    from dealer.eventlog.backends import open_readonly
+    from dealer.eventlog.owners import stored_keys
     from dealer.eventlog.webhooks import stored_webhooks
 
     async with await open_readonly(database) as log:

@@ -1,6 +1,7 @@
 """Writes a batch of append requests to PostgreSQL: in bulk, and the remaining ones individually.
 
-Tables whose heads are at the expected versions are written by `bulk_write`. The remaining requests
+Tables whose heads are at the expected versions are written together, in one statement, or in one
+transaction with COPY; any other table is left unchanged by that. The remaining requests
 (conflicts, commands sent again, invalid values, checkpoints without rows) are decided one after the
 other in a second transaction, in which each statement names one table.
 
@@ -17,20 +18,68 @@ request that is `Locked` at that point is in doubt until it is decided.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DatabaseError
-from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
-from dealer.eventlog.postgres import bulk_write
-from dealer.eventlog.postgres.bulk_write import COLUMNS, columns, to_columns
 from dealer.eventlog.postgres.locked import Locked
-from dealer.eventlog.rows import Append, Appended, Conflict, EventRecord, Known, Result
-from dealer.eventlog.stored_form import decode, decode_command, stored_text
+from dealer.eventlog.rows import (
+    ROW_COLUMNS,
+    Append,
+    Appended,
+    Conflict,
+    EventRecord,
+    Known,
+    Result,
+    conflict_if_missing,
+    merge_signatures,
+)
+from dealer.eventlog.stored_form import decode, decode_command, encode, stored_text
 
 if TYPE_CHECKING:
     import asyncpg
+
+COPY_FROM = 200
+"""More rows than this are written by COPY: three more round trips, and less time per row."""
+
+COLUMNS = ("stream", *ROW_COLUMNS)
+
+_COMMAND_COLUMN = ROW_COLUMNS.index("command")
+
+_TAKE = """
+WITH request AS MATERIALIZED (
+    SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[]) AS r (id, expected, version)
+), locked AS MATERIALIZED (
+    SELECT s.id FROM stream s JOIN request r ON s.id = r.id WHERE r.expected > 0
+    ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED
+), moved AS (
+    UPDATE stream s SET version = r.version FROM locked l JOIN request r ON r.id = l.id
+    WHERE s.id = l.id AND s.version = r.expected RETURNING s.id
+), created AS (
+    INSERT INTO stream (id, version, projected)
+    SELECT id, version, 0 FROM request WHERE expected = 0 ORDER BY id
+    ON CONFLICT (id) DO NOTHING RETURNING id
+), taken AS MATERIALIZED (
+    SELECT id FROM created UNION ALL SELECT id FROM moved
+)"""
+_HEADS = f"{_TAKE} SELECT id FROM taken"
+_ALL = f"""{_TAKE}, noted AS (
+    INSERT INTO checkpoint (stream, size, note)
+    SELECT c.stream, c.size, c.note
+    FROM unnest($14::bytea[], $15::bigint[], $16::text[]) AS c (stream, size, note)
+    JOIN taken t ON t.id = c.stream
+), added AS (
+    INSERT INTO event ({", ".join(COLUMNS)})
+    SELECT n.* FROM unnest(
+        $4::bytea[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[], $9::text[],
+        $10::bytea[], $11::bytea[], $12::text[], $13::bytea[]
+    ) AS n ({", ".join(COLUMNS)}) JOIN taken t ON t.id = n.stream
+) SELECT id FROM taken"""
+_NOTES = (
+    "INSERT INTO checkpoint (stream, size, note)"
+    " SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::text[])"
+)
 
 _ROWS = (
     f"INSERT INTO event ({', '.join(COLUMNS)}) SELECT * FROM unnest($1::bytea[], $2::bigint[],"
@@ -116,7 +165,7 @@ class Batch:
         ends = [self._requests[indexes[-1]].end for indexes in tables.values()]
         heads = ([r.table for r in firsts], [r.expected for r in firsts], ends)
         try:
-            written = await bulk_write.write(raw, heads, rows, notes)
+            written = await _write_in_bulk(raw, heads, rows, notes)
         except Exception as error:
             if not (is_bad_value(error) or is_lock_timeout(error)):
                 raise
@@ -272,3 +321,56 @@ async def _is_stored(raw: asyncpg.Connection[Any], table: bytes, row: EventRecor
     found = await raw.fetchrow(_EVENT, table, row.version)
     there = None if found is None else EventRecord(*decode(found)).columns_as_read()
     return there == row.columns_as_read()
+
+
+async def _write_in_bulk(
+    raw: asyncpg.Connection[Any],
+    heads: tuple[list[bytes], list[int], list[int]],
+    rows: list[tuple[Any, ...]],
+    notes: list[tuple[Any, ...]],
+) -> set[bytes]:
+    """The ids of the tables that were written; of the others nothing was.
+
+    `heads` are three columns: table id, expected version, new version. `rows` are those of `event`,
+    `notes` those of `checkpoint`. Raises the driver's errors.
+    """
+    if len(rows) <= COPY_FROM:
+        found = await raw.fetch(_ALL, *heads, *columns(rows, len(COLUMNS)), *columns(notes, 3))
+        return {table for (table,) in found}
+    return await _copy(raw, heads, rows, notes)
+
+
+async def _copy(
+    raw: asyncpg.Connection[Any],
+    heads: tuple[list[bytes], list[int], list[int]],
+    rows: list[tuple[Any, ...]],
+    notes: list[tuple[Any, ...]],
+) -> set[bytes]:
+    await raw.execute("BEGIN")
+    try:
+        tables = {table for (table,) in await raw.fetch(_HEADS, *heads)}
+        if len(tables) < len(heads[0]):
+            rows = [row for row in rows if row[0] in tables]
+            notes = [note for note in notes if note[0] in tables]
+        if notes:
+            await raw.execute(_NOTES, *columns(notes, 3))
+        await raw.copy_records_to_table("event", records=rows, columns=COLUMNS)
+        await raw.execute("COMMIT")
+    except BaseException:
+        if not raw.is_closed():
+            await raw.execute("ROLLBACK")
+        raise
+    return tables
+
+
+def to_columns(row: EventRecord) -> Sequence[Any]:
+    """The columns of a row as they are stored."""
+    stored = encode(row)
+    if row.command is None:
+        return stored
+    return (*stored[:_COMMAND_COLUMN], stored_text(row.command), *stored[_COMMAND_COLUMN + 1 :])
+
+
+def columns(rows: Iterable[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """The columns of these rows as lists; `width` empty ones if there are no rows."""
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]

@@ -10,8 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.postgres.notifier import Notifier
-from dealer.eventlog.read_pool import PooledReader
-from dealer.eventlog.store import Dialect, OnNotification
+from dealer.eventlog.store import Dialect, OnNotification, PooledReader
 
 # The cluster, the database in it, the table that a restore creates again, and the timeline, which a
 # recovery to a point in time and a failover change.

@@ -14,10 +14,18 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import BAD_VALUES, is_bad_value, translate
-from dealer.eventlog.queries import COLUMNS, select_in
-from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result
+from dealer.eventlog.rows import (
+    COLUMNS,
+    Append,
+    Appended,
+    Conflict,
+    Known,
+    Result,
+    conflict_if_missing,
+    merge_signatures,
+)
+from dealer.eventlog.schema import select_in
 from dealer.eventlog.sqlite import direct
 from dealer.eventlog.stored_form import decode_command, encode_all, stored_command
 

@@ -10,11 +10,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.read_pool import PooledReader, no_connection
 from dealer.eventlog.sqlite import direct
 from dealer.eventlog.sqlite.file_identity import FileIdentity
 from dealer.eventlog.sqlite.wal import library_version
-from dealer.eventlog.store import Dialect, OnNotification
+from dealer.eventlog.store import Dialect, OnNotification, PooledReader, no_connection
 
 if TYPE_CHECKING:
     import aiosqlite

@@ -1,7 +1,11 @@
-"""SQL tables `service_key` and `service_table`: keys of other people's servers, and their tables.
+"""Who opened a table: the keys of other people's servers (`service_key`), their tables
+(`service_table`), and the networks of players (`opener`).
 
 They are not part of the log. Of a key only a digest is stored; a revoked key keeps its row, so that
 its name stays with the tables that it opened and with the entries of the operators' journal.
+
+A row of `service_table` is committed before the first event of its table, and never changes. After
+a crash between the two there is a row without a table; the same `ref` then opens that table.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from sqlalchemy import (
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog.admin import AuditRow, add_entry
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, define_table
+from dealer.eventlog.schema import TABLE_ID, Number, define_table
 
 
 class StoredKey(NamedTuple):
@@ -82,3 +86,46 @@ def revoke(connection: Connection, name: str, entry: AuditRow) -> bool:
     if changed:
         add_entry(connection, entry)
     return bool(changed)
+
+
+_OWNER = "SELECT key FROM service_table WHERE table_id = ?"
+_BY_REF = "SELECT table_id FROM service_table WHERE key = ? AND ref = ?"
+_ADD = "INSERT INTO service_table (table_id, key, ref) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+
+
+async def owner_of(log: ReadOnlyLog, table: bytes) -> int | None:
+    """The id of the key that opened a table, None for a table of players; raises DatabaseError."""
+    rows = await log.fetch(_OWNER, (table,))
+    return rows[0][0] if rows else None
+
+
+async def table_of_ref(log: ReadOnlyLog, key: int, ref: str) -> bytes | None:
+    """The id of the table that a key has claimed under `ref`, if any; raises DatabaseError."""
+    rows = await log.fetch(_BY_REF, (key, ref))
+    return bytes(rows[0][0]) if rows else None
+
+
+def claim(connection: Connection, table: bytes, *, key: int, ref: str | None) -> bytes:
+    """Claim the id `table` for a key; with a `ref` that has a table already, returns that one's id.
+
+    Of two nodes that claim the same `ref` at the same time, both get the id of the first.
+    """
+    connection.exec_driver_sql(_ADD, (table, key, ref))
+    if ref is None:
+        return table
+    found: bytes = connection.exec_driver_sql(_BY_REF, (key, ref)).scalar_one()
+    return bytes(found)
+
+
+_ADD_OPENER = (
+    "INSERT INTO opener (stream, digest) SELECT id, ? FROM stream WHERE {} = ?"
+    " ON CONFLICT (stream) DO NOTHING"
+)
+
+
+def add_openers(connection: Connection, digests: Mapping[bytes, bytes]) -> bool:
+    """Add digests of 16 bytes by table ids; returns False: the work is complete."""
+    statement = _ADD_OPENER.format(TABLE_ID[connection.dialect.name])
+    for table, digest in digests.items():
+        connection.exec_driver_sql(statement, (digest, table))
+    return False
