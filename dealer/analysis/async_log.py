@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ from dealer.projector.queries import ALL_TABLES
 from dealer.proof.verify import Report, Swap, verify
 from dealer.service.archive import require_here
 from dealer.service.bundle import BundleRange, bundle_lines, bundle_range
-from dealer.service.decoding import event_of
+from dealer.service.decoding import event_of, tampered
 from dealer.service.past_states import AnySecret, require_version, table_at
 from dealer.service.table_prefix import table_with_prefix
 
@@ -72,10 +73,13 @@ class AsyncLog:
         """All tables whose events are in the log, the oldest first."""
         found = []
         for table, version, at, public, last in await self._log.fetch(ALL_TABLES):
-            name = json.loads(public)["rules"].get("name")
+            id_ = bytes(table).hex()
+            with _read(id_):
+                name = json.loads(public)["rules"].get("name")
+                if not isinstance(at, int):
+                    raise TypeError("a time is a number")
             name = name if isinstance(name, str) else None
-            closed = last == "TableClosed"
-            found.append(LoggedTable(bytes(table).hex(), name, at, version, closed))
+            found.append(LoggedTable(id_, name, at, version, last == "TableClosed"))
         return found
 
     async def events(
@@ -104,19 +108,21 @@ class AsyncLog:
         id_ = await self._find(table)
         found: list[LoggedRound] = []
         async for rows in self._log.stream_types(id_, ("RoundOpened", "RoundClosed")):
-            for row in rows:
-                members = row.members()
-                if row.type == "RoundOpened":
-                    found.append(
-                        LoggedRound(
-                            id_.hex(), members["round"], row.version, row.at, None, None,
-                            len(members["deck"]), members["entropy"], members["commitment"], None,
+            with _read(id_.hex()):
+                for row in rows:
+                    members = row.members()
+                    if row.type == "RoundOpened":
+                        found.append(
+                            LoggedRound(
+                                id_.hex(), members["round"], row.version, row.at, None, None,
+                                len(members["deck"]), members["entropy"], members["commitment"],
+                                None,
+                            )
+                        )  # fmt: skip
+                    else:
+                        found[-1] = found[-1]._replace(
+                            closed=row.version, closed_at=row.at, secret=members["secret"]
                         )
-                    )  # fmt: skip
-                else:
-                    found[-1] = found[-1]._replace(
-                        closed=row.version, closed_at=row.at, secret=members["secret"]
-                    )
         return found
 
     async def shuffles(self, table: str, *, round: int | None = None) -> list[LoggedShuffle]:
@@ -202,12 +208,22 @@ class AsyncLog:
         return found
 
 
+@contextmanager
+def _read(table: str) -> Iterator[None]:
+    """Raise DatabaseDamaged where the block cannot take the rows of this table apart."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise tampered(table) from None
+
+
 async def _logged(table: str, row: EventRecord, secrets: RoundSecrets) -> LoggedEvent:
     round_ = row.members().get("round", 0)
     secret: AnySecret = NoRoundSecrets()
-    if row.type == "RoundOpened":
-        await secrets.opened(row)
-    elif row.hidden is not None:
-        secret = secrets.of(round_)
-    event = event_of(row, secret)
+    with _read(table):
+        if row.type == "RoundOpened":
+            await secrets.opened(row)
+        elif row.hidden is not None:
+            secret = secrets.of(round_)
+        event = event_of(row, secret)
     return LoggedEvent(table, row.version, row.at, round_, row.type, row.command, event)

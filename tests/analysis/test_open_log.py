@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -18,12 +21,15 @@ from dealer.analysis.past_table import Viewer, past_table
 from dealer.errors import (
     BadRequest,
     ConfigurationError,
+    DatabaseDamaged,
     DatabaseReadOnly,
     DealerError,
     HouseKeyError,
     ProofFault,
+    UnknownEvent,
     UnknownTable,
 )
+from dealer.eventlog.backends import copy_file
 from dealer.game import events
 from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
@@ -302,3 +308,45 @@ print(len(dealer.open_log({on_sqlite.url!r}).tables()))
         [sys.executable, "-c", program], capture_output=True, encoding="utf-8", timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "False\n2\n", "")
+
+
+async def all_events(log: AsyncLog, table: str) -> list[object]:
+    return [event async for event in log.events(table)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reads"),
+    [
+        ("UPDATE event SET public = '[' WHERE version = 1", ("tables", "events")),
+        ("UPDATE event SET public = '[]' WHERE version = 1", ("tables", "events")),
+        ("UPDATE event SET public = '{}' WHERE version = 1", ("tables", "events")),
+        ("""UPDATE event SET public = '{"rules":7}' WHERE version = 1""", ("tables", "events")),
+        ("UPDATE event SET public = x'ff' WHERE version = 1", ("tables", "events")),
+        ("UPDATE event SET at = 'noon' WHERE version = 1", ("tables",)),
+        ("UPDATE event SET public = '{}' WHERE type = 'RoundOpened'", ("rounds", "events")),
+        ("UPDATE event SET public = '{}' WHERE type = 'RoundClosed'", ("rounds", "events")),
+        ("UPDATE event SET type = 'X' WHERE type = 'RoundOpened'", ("rounds", "events")),
+        ("UPDATE event SET public = '[1,2]' WHERE type = 'D'", ("events",)),
+    ],
+)
+async def test_a_row_that_was_altered_is_damage(
+    on_sqlite: Recorded, tmp_path: Path, statement: str, reads: tuple[str, ...]
+) -> None:
+    copy = tmp_path / "copy.db"
+    copy_file(on_sqlite.url, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for (name,) in triggers.fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        ((table,),) = connection.execute("SELECT hex(table_id) FROM stream LIMIT 1").fetchall()
+        assert connection.execute(statement).rowcount
+        connection.commit()
+    async with dealer.open_log(f"sqlite:///{copy}", house_key=on_sqlite.key) as log:
+        works = {
+            "tables": log.tables,
+            "rounds": partial(log.rounds, table),
+            "events": partial(all_events, log, table),
+        }
+        for read in reads:
+            with pytest.raises((DatabaseDamaged, UnknownEvent)):
+                await works[read]()
