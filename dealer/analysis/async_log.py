@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from dealer.analysis.past_table import PastTable, Viewer, past_table
 from dealer.analysis.records import LoggedEvent, LoggedRound, LoggedShuffle, LoggedTable
-from dealer.analysis.round_secrets import RoundSecrets, house_keys
+from dealer.analysis.round_secrets import RoundSecrets, house_keys, taken_apart
 from dealer.analysis.shuffles import shuffles_of
 from dealer.errors import BadRequest, DatabaseReadOnly, UnknownTable
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
@@ -23,7 +22,7 @@ from dealer.projector.queries import ALL_TABLES
 from dealer.proof.verify import Report, Swap, verify
 from dealer.service.archive import require_here
 from dealer.service.bundle import BundleRange, bundle_lines, bundle_range
-from dealer.service.decoding import event_of, tampered
+from dealer.service.decoding import event_of
 from dealer.service.past_states import AnySecret, require_version, table_at
 from dealer.service.table_prefix import table_with_prefix
 
@@ -74,7 +73,7 @@ class AsyncLog:
         found = []
         for table, version, at, public, last in await self._log.fetch(ALL_TABLES):
             id_ = bytes(table).hex()
-            with _read(id_):
+            with taken_apart(id_):
                 name = json.loads(public)["rules"].get("name")
                 if not isinstance(at, int):
                     raise TypeError("a time is a number")
@@ -108,7 +107,7 @@ class AsyncLog:
         id_ = await self._find(table)
         found: list[LoggedRound] = []
         async for rows in self._log.stream_types(id_, ("RoundOpened", "RoundClosed")):
-            with _read(id_.hex()):
+            with taken_apart(id_.hex()):
                 for row in rows:
                     members = row.members()
                     if row.type == "RoundOpened":
@@ -208,19 +207,10 @@ class AsyncLog:
         return found
 
 
-@contextmanager
-def _read(table: str) -> Iterator[None]:
-    """Raise DatabaseDamaged where the block cannot take the rows of this table apart."""
-    try:
-        yield
-    except (AttributeError, LookupError, TypeError, ValueError):
-        raise tampered(table) from None
-
-
 async def _logged(table: str, row: EventRecord, secrets: RoundSecrets) -> LoggedEvent:
     round_ = row.members().get("round", 0)
     secret: AnySecret = NoRoundSecrets()
-    with _read(table):
+    with taken_apart(table):
         if row.type == "RoundOpened":
             await secrets.opened(row)
         elif row.hidden is not None:

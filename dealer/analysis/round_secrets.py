@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
 from dealer.eventlog.key_file import key_checks, read_keys
 from dealer.game.decide import NoRoundSecrets
+from dealer.service.decoding import tampered
 from dealer.service.past_states import AnySecret
 from dealer.service.round_secret import RoundSecret
 
@@ -23,6 +24,15 @@ async def house_keys(log: ReadOnlyLog, file: Path) -> tuple[HouseKeys, ...]:
     if not ours:
         raise HouseKeyError(f"The key in {file} is not the key of {log.name}.")
     return ours
+
+
+@contextmanager
+def taken_apart(table: str) -> Iterator[None]:
+    """Raise DatabaseDamaged where the block cannot take the rows of this table apart."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise tampered(table) from None
 
 
 class RoundSecrets:
@@ -45,8 +55,9 @@ class RoundSecrets:
         published = {}
         async for rows in log.stream_types(table, ("RoundClosed",)):
             for row in rows:
-                members = row.members()
-                published[members["round"]] = bytes.fromhex(members["secret"])
+                with taken_apart(table.hex()):
+                    members = row.members()
+                    published[members["round"]] = bytes.fromhex(members["secret"])
         return cls(table, keys, published)
 
     def known(self, number: int) -> bool:
@@ -63,10 +74,11 @@ class RoundSecrets:
 
     async def opened(self, row: EventRecord) -> AnySecret:
         """The secret of the round that this RoundOpened began."""
-        number = row.members()["round"]
-        if number not in self._published and self._keys:
-            self._known[number] = self._unwrap(number, row.hidden or b"")
-        return self.of(number)
+        with taken_apart(self._table.hex()):
+            number = row.members()["round"]
+            if number not in self._published and self._keys:
+                self._known[number] = self._unwrap(number, row.hidden or b"")
+            return self.of(number)
 
     def _unwrap(self, number: int, wrapped: bytes) -> RoundSecret:
         for key in self._keys:

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import chain
@@ -342,7 +342,7 @@ async def test_a_row_that_was_altered_is_damage(
         assert connection.execute(statement).rowcount
         connection.commit()
     async with dealer.open_log(f"sqlite:///{copy}", house_key=on_sqlite.key) as log:
-        works = {
+        works: dict[str, Callable[[], Awaitable[object]]] = {
             "tables": log.tables,
             "rounds": partial(log.rounds, table),
             "events": partial(all_events, log, table),
