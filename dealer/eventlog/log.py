@@ -39,7 +39,7 @@ class Log(ReadOnlyLog):
 
     def __init__(self, writer: Writer, reader: Reader) -> None:
         super().__init__(reader)
-        self._writer = writer
+        self.writer = writer
         self.submit = writer.submit  # as it is: every command passes it
         self.commit_seconds = writer.commit_seconds
         self.delivery_seconds = writer.delivery_seconds
@@ -84,7 +84,7 @@ class Log(ReadOnlyLog):
     async def close(self) -> None:
         """Write all queued requests and close the connections. Call it once, and await it."""
         try:
-            await self._writer.close()
+            await self.writer.close()
         finally:
             await super().close()
 
@@ -94,29 +94,24 @@ class Log(ReadOnlyLog):
         It is called on the loop with (append, result) in commit order, after each append of the
         batch has its result. Listeners are called in the order of their registration.
         """
-        self._writer.commit_listeners.append(listener)
+        self.writer.commit_listeners.append(listener)
 
     def use_mark(self, mark: Written) -> None:
         """Let `mark` be called for every batch, on the thread that commits.
 
         It gets (requests, results) after COMMIT, before any result is delivered.
         """
-        self._writer.mark = mark
-
-    @property
-    def full(self) -> bool:
-        """Whether the next append would be refused as Overloaded."""
-        return self._writer.full
+        self.writer.mark = mark
 
     @property
     def commits_on_loop(self) -> bool:
         """Whether the event loop's thread commits at present, and not the writer thread."""
-        return self._writer.commits_on_loop
+        return self.writer.commits_on_loop
 
     @property
     def waiting(self) -> int:
         """Number of queued requests."""
-        return self._writer.waiting
+        return self.writer.waiting
 
     async def require_file(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
@@ -133,7 +128,7 @@ class Log(ReadOnlyLog):
         """
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         request.future = future
-        self._writer.submit(request)
+        self.writer.submit(request)
         return future
 
     def put_checkpoint(self, table: bytes, size: int, note: str) -> asyncio.Future[Result]:
@@ -152,14 +147,14 @@ class Log(ReadOnlyLog):
         what a call raised (whose transaction was rolled back). A power failure may undo the newest
         slices, never an append.
         """
-        return self._writer.enqueue(work, durable=False)
+        return self.writer.enqueue(work, durable=False)
 
     async def run_in_transaction(self, work: Callable[[Connection], T]) -> T:
         """The result of `work(connection)`, called in a durable transaction of its own.
 
         It runs on the writer thread between two batches; an exception rolls it back.
         """
-        result: T = await self._writer.enqueue(work, durable=True)
+        result: T = await self.writer.enqueue(work, durable=True)
         return result
 
     async def put_metadata(self, name: str, value: bytes) -> bytes:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -106,32 +106,31 @@ def encode(row: EventRecord) -> tuple[Any, ...]:
 
     Raises ValueError for a row that would be read as a short one; its public part is no object.
     """
-    ((_, *stored),) = encode_all(None, (row,))
+    ((_, *stored),) = encode_all([(None, (row,))])
     return tuple(stored)
 
 
-def encode_all(key: object, rows: Sequence[EventRecord]) -> list[tuple[Any, ...]]:
-    """`encode` for many rows, each after the key of its table."""
+def encode_all(parts: Iterable[tuple[object, Sequence[EventRecord]]]) -> list[tuple[Any, ...]]:
+    """`encode` for the rows of many tables, each after the key of its table."""
     found: list[tuple[Any, ...]] = []
-    for row in rows:
-        type, public, hidden = row.type, row.public, row.hidden
-        command, digest = row.command, row.digest
-        if type in _PLAIN_TYPES:
-            type, public = _shorten(type, public)
-        elif type == _SEALED_TYPE:
-            if hidden is None:
-                type, public, hidden = _shorten_sealed(public)
-        elif type in _BY_CODE and public[:1] == "[":
-            raise ValueError(f"the public part of a {type!r} is a list")
-        stored = command and stored_command(command)
-        if digest is not None and digest[DIGEST:-1] == _ZEROS:
-            digest = digest[:DIGEST] + digest[-1:]
-        found.append(
-            (
-                key, row.version, type, row.schema, row.at, public, row.commitment, hidden,
-                stored, digest,
-            )
-        )  # fmt: skip
+    for key, rows in parts:
+        for row in rows:
+            type, public, hidden, digest = row.type, row.public, row.hidden, row.digest
+            if type in _PLAIN_TYPES:
+                type, public = _shorten(type, public)
+            elif type == _SEALED_TYPE:
+                if hidden is None:
+                    type, public, hidden = _shorten_sealed(public)
+            elif type in _BY_CODE and public[:1] == "[":
+                raise ValueError(f"the public part of a {type!r} is a list")
+            if digest is not None and digest[DIGEST:-1] == _ZEROS:
+                digest = digest[:DIGEST] + digest[-1:]
+            found.append(
+                (
+                    key, row.version, type, row.schema, row.at, public, row.commitment, hidden,
+                    row.command and stored_command(row.command), digest,
+                )
+            )  # fmt: skip
     return found
 
 

@@ -66,9 +66,7 @@ class FeedScheduler:
         self.behind_events = 0
 
     def on_commit(self, written: Sequence[Append]) -> None:
-        """Sequence soon what this process has committed: appends with events."""
-        if not self._enabled():
-            return
+        """Sequence soon what this process has committed: appends with events, if a key may read."""
         for append in written:
             self._hinted.add(append.table)
             self.behind_events += len(append.rows)

@@ -204,25 +204,26 @@ def replay(history: Iterable[tuple[Event, int]]) -> Table:
     return table
 
 
-def evolve(table: Table, event: Event, at: int) -> None:
+def evolve(table: Table, event: Event, at: int, *, public: bool = False) -> None:
     """Apply `event`, recorded at millisecond `at`, to `table` in place, without validation.
 
-    Raises ValueError for an event that needs an open round or a running shuffle if there is none.
+    With `public` its hidden part is left out, as by a reader of the public log. Raises ValueError
+    for an event that needs an open round or a running shuffle if there is none.
     """
     table.version += 1
     table.at = at
     match event:
         case events.CardDrawn(seat=seat, source=source, slot=slot, card=card):
-            _move(table, slot, source, hand(seat), seat, None, card)
+            _move(table, slot, source, hand(seat), seat, None, None if public else card)
         case events.CardsSwapped(i=i, j=j):
             round_, shuffle = _shuffling(table)
-            if j is None:
+            if j is None or public:
                 shuffle.swaps_hidden = True
             else:
                 cards = round_.stacks[shuffle.stack]
                 cards[i], cards[j] = cards[j], cards[i]
         case events.CardMoved(slot=slot, source=source, to=to, place=place, card=card):
-            _move(table, slot, source, to, seat_of(to), place, card)
+            _move(table, slot, source, to, seat_of(to), place, None if public else card)
         case events.CardShown(slot=slot, card=card):
             round_ = _round(table)
             round_.shown.add(slot)
@@ -231,7 +232,7 @@ def evolve(table: Table, event: Event, at: int) -> None:
         case events.CardPeeked(slot=slot, seat=seat, card=card):
             round_ = _round(table)
             round_.known.setdefault(seat, set()).add(slot)
-            if card is not None:
+            if card is not None and not public:
                 round_.faces[slot] = card
             round_.moves.last = None
         case events.StackCut(stack=stack, at=place):

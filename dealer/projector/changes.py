@@ -214,7 +214,6 @@ class FaceShown(msgspec.Struct):
 Update = TableReached | SeatFreed | RoundEnded | EntropyGathered | ShuffleEnded | FaceShown
 
 _Row = TypeVar("_Row")
-_Kind = TypeVar("_Kind")
 
 
 class Changes:
@@ -238,10 +237,19 @@ class Changes:
         self.updated.setdefault(type(values), []).append(values)
 
     def extend(self, more: Changes) -> None:
-        """Add another stream's changes, or later ones of the same stream."""
-        _extend(self.shortened, more.shortened)
-        _extend(self.added, more.added)
-        _extend(self.updated, more.updated)
+        """Add another stream's changes, or later ones of the same stream; `more` is used up."""
+        pairs: Any = (
+            (self.shortened, more.shortened),
+            (self.added, more.added),
+            (self.updated, more.updated),
+        )
+        for mine, others in pairs:
+            for kind, rows in others.items():
+                known = mine.get(kind)
+                if known is None:
+                    mine[kind] = rows
+                else:
+                    known += rows
 
     def diff_stack(
         self,
@@ -298,11 +306,6 @@ class Changes:
         else:
             shortened = PileLength(stream, round_, stack.removeprefix("pile:"), length)
         self.shortened.setdefault(type(shortened), []).append(shortened)
-
-
-def _extend(mine: dict[_Kind, list[Any]], more: dict[_Kind, list[Any]]) -> None:
-    for kind, rows in more.items():
-        mine.setdefault(kind, []).extend(rows)
 
 
 def _common_length(before: Sequence[int | None], after: Sequence[int | None]) -> int:

@@ -41,39 +41,16 @@ def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) ->
     `table` needs the open round and the version only; players who sat down before the round opened
     may be missing. After an InconsistentEvent `table` must not be used again.
     """
-    folding = Folding(stream, table)
+    folding, rules = Folding(stream, table), Folding.RULES
     for event, at in timed_events:
-        version = table.version + 1
-        try:
-            folding.apply(event, at)
+        version, rule = table.version + 1, rules.get(type(event))
+        try:  # `Folding.apply` without the call, and without hidden parts
+            if rule is not None:
+                rule(folding, event, at)
+            evolve(table, event, at, public=True)
         except (ValueError, KeyError, IndexError) as error:
             raise InconsistentEvent(version, error) from error
     return folding.finish()
-
-
-def evolve_partial(table: Table, event: Event, at: int) -> None:
-    """`evolve` for a table that was rebuilt from the beginning of its open round.
-
-    A player who leaves may have sat down before that; nothing else about the player is needed.
-    """
-    if isinstance(event, events.SeatGivenUp):
-        table.seats.setdefault(event.seat, Player("", None, 0))
-    evolve(table, event, at)
-
-
-def public_event(event: Event) -> Event:
-    """The event without its hidden part, as a reader of the public log decodes it."""
-    match event:
-        case events.CardsSwapped(round=round_, k=k, step=step, i=i):
-            return events.CardsSwapped(round_, k, step, i, None)
-        case events.CardDrawn(round=round_, seat=seat, source=source, slot=slot):
-            return events.CardDrawn(round_, seat, source, slot, None)
-        case events.CardMoved(round=round_, slot=slot, source=source, to=to, place=place):
-            return events.CardMoved(round_, slot, source, to, place, None)
-        case events.CardPeeked(round=round_, slot=slot, seat=seat):
-            return events.CardPeeked(round_, slot, seat, None)
-        case _:
-            return event
 
 
 class Folding:
@@ -96,15 +73,14 @@ class Folding:
         rule = self.RULES.get(type(event))
         if rule is not None:
             rule(self, event, at)
-        if isinstance(event, events.SeatGivenUp):
-            evolve_partial(self.table, event, at)
-        else:  # without another call, for the events that are most
-            evolve(self.table, event, at)
+        evolve(self.table, event, at)
 
     def finish(self) -> Changes:
         """The changes, once the last event was applied: also of the stacks."""
+        round_ = self.table.round
         for stack, before in self._before.items():
-            round_ = self.round
+            if round_ is None:
+                raise ValueError("only an open round has stacks")
             self.changes.diff_stack(
                 (self.stream.id, round_.number, stack),
                 before=before,
@@ -162,6 +138,8 @@ class Folding:
         self.changes.add(SeatRow(stream, event.seat, self.version, at, event.name, key))
 
     def seat_left(self, event: events.SeatGivenUp, at: int) -> None:
+        # Who sat down before the round opened is missing in the state, and not needed otherwise.
+        self.table.seats.setdefault(event.seat, Player("", None, 0))
         freed = SeatFreed(self.version, at, self.stream.id, event.seat, self.version)
         self.changes.update(freed)
 

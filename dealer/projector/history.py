@@ -16,9 +16,8 @@ from dealer.errors import DatabaseDamaged, UnknownTable
 from dealer.eventlog.encryption import RoundCipher
 from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.stored_form import decode_public
-from dealer.game.events import Event
-from dealer.game.state import Table, evolve
-from dealer.projector.fold import evolve_partial
+from dealer.game.events import Event, SeatGivenUp
+from dealer.game.state import Player, Table, evolve
 from dealer.projector.types import StreamId, StreamKey
 from dealer.proof.codec import decode
 from dealer.proof.keys import RoundKeys
@@ -88,7 +87,9 @@ def public_state(connection: Connection, stream: StreamId, version: int) -> Tabl
             )
         kind, public = decode_public(kind, public, hidden)
         event = decode(kind, schema, json.loads(public), _NOTHING)
-        evolve_partial(table, event, at)
+        if isinstance(event, SeatGivenUp):  # who may have sat down before the round opened
+            table.seats.setdefault(event.seat, Player("", None, 0))
+        evolve(table, event, at)
     return table
 
 

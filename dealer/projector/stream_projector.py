@@ -25,7 +25,7 @@ from dealer.game.size import size_of
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.closed_round import ClosedRound
-from dealer.projector.fold import TimedEvent, fold, public_event
+from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.history import public_state
 from dealer.projector.types import InconsistentEvent, StreamId, StreamKey
 from dealer.proof.codec import decode
@@ -318,16 +318,15 @@ def _open_events(rest: Sequence[EventRecord]) -> int:
 def _read(
     stream: StreamKey, after: int, rows: Sequence[EventRecord]
 ) -> tuple[list[TimedEvent], Stopped | None]:
-    """The public events of `rows` up to one that cannot be read, and why."""
+    """The events of `rows` up to one that cannot be read, and why."""
     found: list[TimedEvent] = []
     for version, row in enumerate(rows, after + 1):
         if row.version != version:
             return found, _missing(stream, version - 1)
         try:
-            if row.event is None:
+            event = row.event  # if this process wrote it; the fold leaves its hidden part out
+            if event is None:
                 event = decode(row.type, row.schema, json.loads(row.public), {})
-            else:  # this process wrote it
-                event = public_event(row.event)
         except _UNREADABLE as error:
             reason = _unreadable(version, error)
             return found, Stopped(stream.table.hex(), version - 1, reason)

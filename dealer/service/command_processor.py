@@ -124,7 +124,7 @@ class CommandProcessor:
             if live_table.state is not TableState.ACTIVE:
                 self._await_reload(live_table, execution)
                 return
-            if self._log.full:
+            if self._log.writer.full:
                 execution.answer(Overloaded("The server has too much to write; try again shortly."))
                 return
             if name is not None:

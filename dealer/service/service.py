@@ -99,7 +99,7 @@ class Service:
         self.damaged = DamagedTables()
         self.recent = RecentEvents(bound=memory // 4)
         self.feed = Feed(
-            log, self.recent, self.damaged, enabled=lambda: self.service_keys.any_may("read")
+            log, self.recent, self.damaged, enabled=lambda: self.service_keys.any_reads
         )
         self.archive = ArchiveFolder(archive)
         self.service_tables = ServiceTables(log)

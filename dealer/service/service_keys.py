@@ -67,9 +67,10 @@ class ServiceKey:
 
 
 class ServiceKeys:
-    """The valid keys of one database, as of the last poll."""
+    """The valid keys of one database, as of the last poll; `any_reads` if one may read."""
 
     def __init__(self) -> None:
+        self.any_reads = False
         self._keys: dict[bytes, ServiceKey] = {}
         self._listeners: list[Callable[[ServiceKey], None]] = []
 
@@ -91,10 +92,6 @@ class ServiceKeys:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def any_may(self, right: str) -> bool:
-        """Whether a valid key has this right."""
-        return any(key.may(right) for key in self._keys.values())
-
     def of_number(self, number: int) -> ServiceKey | None:
         """The valid key with this number in the database."""
         return next((key for key in self._keys.values() if key.id == number), None)
@@ -107,6 +104,7 @@ class ServiceKeys:
             if row.revoked_at is None
         }
         before, self._keys = self._keys, found
+        self.any_reads = any(key.may("read") for key in found.values())
         for digest, key in before.items():
             if found.get(digest) != key:
                 for listener in self._listeners:

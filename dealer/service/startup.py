@@ -155,7 +155,8 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
         if not written:
             return
         scheduler.on_commit(len(written))
-        service.feed.scheduler.on_commit(written)
+        if service.service_keys.any_reads:
+            service.feed.scheduler.on_commit(written)
         if hints is not None:
             tables = {append.table for append in written}
             hints.notify(table for table in tables if not service.presence.alone(table))

@@ -151,7 +151,7 @@ async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
         if sql.startswith("BEGIN"):
             begun.append((current_thread().name, store._waits))
 
-    store: Any = on_loop.log._writer._store
+    store: Any = on_loop.log.writer._store
     watch_direct("before", on_statement, patch=monkeypatch.setattr)
     holder = other_process("hold", str(sqlite_database.file))
     assert await line_of(holder) == "held\n"
@@ -179,7 +179,7 @@ async def test_work_of_the_thread_waits_for_the_lock_of_another_process(
     assert await line_of(holder) == "held\n"
     statements = asyncio.Event()
     loop = asyncio.get_running_loop()
-    store: Any = on_loop.log._writer._store
+    store: Any = on_loop.log.writer._store
     sqlalchemy_event.listen(
         store._connection,
         "before_cursor_execute",
@@ -226,7 +226,7 @@ async def test_work_is_done_while_the_loop_commits(on_loop: Recorded) -> None:
 
 async def test_a_lost_connection_is_opened_again_by_the_thread(on_loop: Recorded) -> None:
     await on_loop.log.append(append(A, 0))
-    store: Any = on_loop.log._writer._store
+    store: Any = on_loop.log.writer._store
     store._disconnect()
     assert await on_loop.log.append(append(A, 1)) == Appended(2)
     assert on_loop.writers == [LOOP, THREAD]
@@ -238,7 +238,7 @@ async def test_a_failed_commit_on_the_loop_fails_its_batch_and_moves_to_the_thre
 ) -> None:
     await auto.append_until(LOOP)
     await auto.log.append(append(A, 0))
-    store: Any = auto.log._writer._store
+    store: Any = auto.log.writer._store
     pages = store._connection.exec_driver_sql("PRAGMA max_page_count=1").scalar_one()
     assert pages > 1, "SQLite uses the present size of the file instead"
     others = await auto.log.head(B) or 0
@@ -261,7 +261,7 @@ async def test_an_internal_error_on_the_loop_answers_all_callers(
     def fail(*_: object, **__: object) -> None:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(on_loop.log._writer._store, "append", fail)
+    monkeypatch.setattr(on_loop.log.writer._store, "append", fail)
     waiting = [on_loop.log.append(append(A, number)) for number in range(3)]
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(answer) for answer in answers] == [DatabaseError] * 3

@@ -86,7 +86,7 @@ async def test_defaults_of_the_database_do_not_weaken_the_log(
     async with await database.open() as log:
         assert await log.append(append(A, 0)) == Appended(1)
         await log.run_when_idle(read_settings)
-        store: Any = log._writer._store
+        store: Any = log.writer._store
         commit_setting = store._raw.fetchval("SHOW synchronous_commit")
         assert values == ["read committed", "off"]
         loop = store._loop

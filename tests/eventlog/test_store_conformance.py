@@ -359,7 +359,7 @@ async def test_a_writer_that_fails_answers_all_callers(
         def fail(*_: object, **__: object) -> None:
             raise MemoryError("no room")
 
-        monkeypatch.setattr(log._writer._store, "append", fail)
+        monkeypatch.setattr(log.writer._store, "append", fail)
         results: list[object] = []
         log.on_commit(lambda pairs: results.extend(result for _, result in pairs))
         waiting = [log.append(append(A, number)) for number in range(1, 6)]

@@ -63,7 +63,7 @@ async def test_appends_beyond_the_queue_are_refused(small, connect, unretrieved)
     requests = [table.host.send("deck.cut", at=1) for _ in range(30)]
     requests += [table.host.send("deck.shuffle") for _ in range(10)]
     requests += [(await connect(small)).send("table.open") for _ in range(5)]
-    await eventually(lambda: log.full)
+    await eventually(lambda: log.writer.full)
     await eventually(lambda: sum(one.done() for one in requests) >= len(requests) - 2 * QUEUE)
     written.set()
     await blocked

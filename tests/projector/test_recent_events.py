@@ -16,7 +16,7 @@ from dealer.eventlog import EventRecord
 from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, Deal, Draw
 from dealer.game.events import CardShown, Event, SeatLeft
-from dealer.projector.fold import public_event
+from dealer.game.state import Table, evolve
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.runner import Due, Projector
 from dealer.projector.stream_projector import StreamProjector
@@ -318,10 +318,12 @@ def test_a_stopped_stream_that_another_process_projects_is_projected_again(
 @pytest.mark.slow
 @SLOW
 @given(choices=CHOICES)
-def test_the_public_event_is_what_a_reader_decodes(choices: Sequence[int]) -> None:
-    game = played(choices)
-    for row, (event, _) in zip(game.rows, game.events, strict=True):
-        assert public_event(event) == decode(row.type, row.schema, json.loads(row.public), {})
+def test_the_public_state_is_what_a_reader_of_the_log_has(choices: Sequence[int]) -> None:
+    game, state, read = played(choices), Table(), Table()
+    for row, (event, at) in zip(game.rows, game.events, strict=True):
+        evolve(state, event, at, public=True)
+        evolve(read, decode(row.type, row.schema, json.loads(row.public), {}), at)
+        assert state == read
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ async def make_read_only(service: Service, url: str, *, read_only: bool) -> None
         sql = f"SET default_transaction_read_only = {'on' if read_only else 'off'}"
         await service.log.run_in_transaction(lambda connection: run(connection, sql))
         return
-    store: Any = service.log._writer._store
+    store: Any = service.log.writer._store
     run(store._connection, f"PRAGMA query_only = {int(read_only)}")
 
 

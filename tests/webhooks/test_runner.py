@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 async def add_webhook(service: Service, url: str, **settings: Any) -> tuple[int, str]:
     """A webhook of the key `shop`, which is made if it is missing."""
-    if not service.service_keys.any_may("read"):
+    if not service.service_keys.any_reads:
         await add_key(service, "shop", settings.pop("rights", "admin"))
     given: dict[str, Any] = {
         "key": "shop",

@@ -59,17 +59,17 @@ def write_batch(
     try:
         if not _load_numbers(connection, requests, streams):
             return None
-        moves, rows = [], []
+        moves, parts = [], []
         for request in requests:
             if request.rows:
                 number, expected = streams[request.table], request.expected
                 moves.append((expected + len(request.rows), number, expected))
-                rows += encode_all(number, request.rows)
+                parts.append((number, request.rows))
         if moves:
             # Of several appends to one table each expects the version of the one before.
             if direct.executemany(driver, _MOVE, moves) != len(moves):
                 return None
-            direct.executemany(driver, _ADD, rows)
+            direct.executemany(driver, _ADD, encode_all(parts))
         for request in requests:
             if request.checkpoints:
                 number = streams[request.table]
@@ -132,7 +132,7 @@ def _write_one(connection: Connection, request: Append, streams: dict[bytes, int
         if broken or version != request.expected:
             return Conflict(version)
         execute(_MOVE, (version + len(request.rows), number, version))
-        execute(_ADD, encode_all(number, request.rows))
+        execute(_ADD, encode_all([(number, request.rows)]))
     else:
         conflict = _conflict_if_missing(connection, number, request)
         if conflict is not None:
