@@ -21,7 +21,7 @@ from dealer.eventlog.backends import backend
 from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.store import Reader
-from dealer.eventlog.writer import MODES, CommitPolicy, Committed, Slice, Writer, Written
+from dealer.eventlog.writer import MODES, CommitPolicy, Slice, Writer
 
 T = TypeVar("T")
 
@@ -32,17 +32,14 @@ _SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
 class Log(ReadOnlyLog):
     """The events of every table, for reading and writing; made by `Log.open`, ended by `close`.
 
-    `commit_seconds` has each commit, with the statements of its batch, failed ones too, and
-    `delivery_seconds` the time from each to the last of its results.
-    Every method may raise a DatabaseError whose text says what to do.
+    `writer` has the queue, its listeners and its histograms. Every method may raise a DatabaseError
+    whose text says what to do.
     """
 
     def __init__(self, writer: Writer, reader: Reader) -> None:
         super().__init__(reader)
         self.writer = writer
         self.submit = writer.submit  # as it is: every command passes it
-        self.commit_seconds = writer.commit_seconds
-        self.delivery_seconds = writer.delivery_seconds
 
     @classmethod
     async def open(
@@ -87,31 +84,6 @@ class Log(ReadOnlyLog):
             await self.writer.close()
         finally:
             await super().close()
-
-    def on_commit(self, listener: Committed) -> None:
-        """Registers a listener for every batch.
-
-        It is called on the loop with (append, result) in commit order, after each append of the
-        batch has its result. Listeners are called in the order of their registration.
-        """
-        self.writer.commit_listeners.append(listener)
-
-    def use_mark(self, mark: Written) -> None:
-        """Let `mark` be called for every batch, on the thread that commits.
-
-        It gets (requests, results) after COMMIT, before any result is delivered.
-        """
-        self.writer.mark = mark
-
-    @property
-    def commits_on_loop(self) -> bool:
-        """Whether the event loop's thread commits at present, and not the writer thread."""
-        return self.writer.commits_on_loop
-
-    @property
-    def waiting(self) -> int:
-        """Number of queued requests."""
-        return self.writer.waiting
 
     async def require_file(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""

@@ -105,10 +105,11 @@ class Writer:
     At most `queue` appends are pending, and at most `batch` are written in one commit. The loop
     commits if `policy` says so and the store is `on_loop`.
 
-    `commit_listeners` are called on the loop with the appends of a batch and their results, after
-    each append has its own; `mark` on the thread that commits, with both, after COMMIT and before
-    a result is delivered. `commit_seconds` has the time of each batch in the store, with its
-    COMMIT, and `delivery_seconds` that from its COMMIT to its last result.
+    `commit_listeners` are called on the loop for each batch with (append, result) in commit order,
+    after each append has its result; `mark` on the thread that commits, with requests and results,
+    after COMMIT and before a result is delivered. `commit_seconds` has the time of each batch in
+    the store, with its COMMIT, failed ones too, and `delivery_seconds` that from its COMMIT to its
+    last result.
 
     `full` says whether the next append would be refused as Overloaded; for the event loop.
     """

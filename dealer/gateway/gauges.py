@@ -105,10 +105,13 @@ def _database(service: Service) -> dict[str, Number]:
         ),
         "dealer_readers": ("Connections for reading, at most.", lambda: log.pool.size),
         "dealer_readers_busy": ("Connections that are reading.", lambda: log.pool.busy),
-        "dealer_appends_waiting": ("Appends that wait for their commit.", lambda: log.waiting),
+        "dealer_appends_waiting": (
+            "Appends that wait for their commit.",
+            lambda: log.writer.waiting,
+        ),
         "dealer_commits_on_loop": (
             "1 while appends are committed on the event loop's thread.",
-            lambda: log.commits_on_loop,
+            lambda: log.writer.commits_on_loop,
         ),
         "dealer_database_trouble": (
             "1 from a batch that could not be written to the next that is.",
@@ -218,11 +221,11 @@ def histograms(service: Service) -> dict[str, tuple[str, Callable[[], Histogram]
     return {
         "dealer_commit_seconds": (
             "Time of a batch in the database, with its COMMIT.",
-            lambda: service.log.commit_seconds,
+            lambda: service.log.writer.commit_seconds,
         ),
         "dealer_commit_to_send_seconds": (
             "From a commit to its last frame and answer.",
-            lambda: service.log.delivery_seconds,
+            lambda: service.log.writer.delivery_seconds,
         ),
         "dealer_table_load_seconds": (
             "From the first need of a table to its state in memory.",

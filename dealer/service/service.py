@@ -189,7 +189,7 @@ class Service:
     def use_mark(self, mark: HighWaterMark) -> None:
         """Record in `mark` from now on what is committed here, and what other processes wrote."""
         self._mark = mark
-        self.log.use_mark(mark.wrote)
+        self.log.writer.mark = mark.wrote
 
     def _record_mark(self, live_table: LiveTable, *, old: bool = False) -> None:
         if self._mark is not None:

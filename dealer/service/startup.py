@@ -161,7 +161,7 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
             tables = {append.table for append in written}
             hints.notify(table for table in tables if not service.presence.alone(table))
 
-    log.on_commit(on_commit)
+    log.writer.commit_listeners.append(on_commit)
     scheduler.start()
     if hints is not None:
         hints.start()

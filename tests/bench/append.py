@@ -87,7 +87,11 @@ class Bare:
 async def _ours(log: Log, inserts: list[list[Insert]], *, wait: bool) -> float:
     requests = [[Append(t.to_bytes(16, "big"), v, rs) for t, v, rs in w] for w in inserts]
     done = asyncio.Event()
-    unregister = log.on_commit(lambda _: done.set())
+
+    def settled(_: object) -> None:
+        done.set()
+
+    log.writer.commit_listeners.append(settled)
     start = time.perf_counter()
     for batch in requests:
         if wait:
@@ -98,7 +102,7 @@ async def _ours(log: Log, inserts: list[list[Insert]], *, wait: bool) -> float:
                 log.submit(request)
             await done.wait()
     seconds = time.perf_counter() - start
-    unregister()
+    log.writer.commit_listeners.remove(settled)
     return seconds
 
 

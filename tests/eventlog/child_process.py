@@ -45,7 +45,7 @@ async def compete(url: str, commit: str, table: str, name: str, count: str) -> N
 
 async def die_after_commit(url: str, commit: str, table: str) -> None:
     log = await Log.open(url, commit=commit, wal_pages=50)
-    log.on_commit(_die)
+    log.writer.commit_listeners.append(_die)
     await log.append(Append(bytes.fromhex(table), 0, [_row(1, "only once")]))
 
 

@@ -37,8 +37,8 @@ class Recorded:
         self.log = log
         self.writers: list[str] = []
         self.answered: list[tuple[Append, Result]] = []
-        log.use_mark(self._on_written)
-        log.on_commit(self.answered.extend)
+        log.writer.mark = self._on_written
+        log.writer.commit_listeners.append(self.answered.extend)
 
     def _on_written(self, requests: object, results: object) -> None:
         self.writers.append(LOOP if current_thread() is main_thread() else THREAD)
@@ -126,7 +126,7 @@ async def test_versions_and_results_are_in_order_over_changes_of_the_thread(
 async def test_appends_of_one_iteration_share_a_commit_on_the_loop(on_loop: Recorded) -> None:
     answers: list[object] = []
     waiting = [on_loop.log.append(append(A, number)) for number in range(10)]
-    on_loop.log.on_commit(lambda pairs: answers.append(len(pairs)))
+    on_loop.log.writer.commit_listeners.append(lambda pairs: answers.append(len(pairs)))
     assert on_loop.answered == [], "a result was delivered inside of `append`"
     await asyncio.gather(*waiting)
     assert (on_loop.writers, answers) == ([LOOP], [10])
@@ -249,7 +249,7 @@ async def test_a_failed_commit_on_the_loop_fails_its_batch_and_moves_to_the_thre
     )
     assert [type(answer) for answer in answers] == [DatabaseFull] * 2
     assert auto.writers[-1] == LOOP
-    assert not auto.log.commits_on_loop
+    assert not auto.log.writer.commits_on_loop
     store._connection.exec_driver_sql("PRAGMA max_page_count=1000000")
     assert await auto.log.append(append(A, 1)) == Appended(2)
     assert auto.writers[-1] == THREAD

@@ -78,7 +78,7 @@ async def test_other_tables_of_the_batch_and_of_later_ones_are_written(
             assert not delayed.done()
             await holder.execute("ROLLBACK")
             assert await in_time(delayed) == [Appended(1 + rows)]
-        assert log.waiting == 0
+        assert log.writer.waiting == 0
         assert await log.heads(TABLES) == dict.fromkeys(others, 1 + 2 * rows) | {held: 1 + rows}
 
 
@@ -116,7 +116,9 @@ async def test_requests_for_a_locked_table_keep_their_order(database: TemporaryP
         await in_time(log.append(append(A, 0)), log.append(append(B, 0)))
         order: list[object] = []
         number: dict[Append, int] = {}
-        log.on_commit(lambda done: order.extend(number.get(request) for request, _ in done))
+        log.writer.commit_listeners.append(
+            lambda done: order.extend(number.get(request) for request, _ in done)
+        )
         chain = Chain()
         async with locked(database, A) as holder:
             waiting = []

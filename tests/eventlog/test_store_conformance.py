@@ -70,7 +70,7 @@ async def test_a_conflict_fails_only_its_own_request(
     batches: list[int] = []
     async with await database.open() as log:
         await log.append(append(A, 0))
-        log.on_commit(lambda pairs: batches.append(len(pairs)))
+        log.writer.commit_listeners.append(lambda pairs: batches.append(len(pairs)))
         waiting = [
             log.append(append(B, 0)),
             log.append(append(A, 0, "late")),
@@ -92,7 +92,7 @@ async def test_appends_to_one_table_are_written_and_answered_in_order(
 ) -> None:
     seen: list[tuple[Append, object]] = []
     async with await database.open(batch=64) as log:
-        log.on_commit(seen.extend)
+        log.writer.commit_listeners.append(seen.extend)
         requests = [append(A, number, str(number)) for number in range(300)]
         answered: list[int] = []
 
@@ -119,7 +119,7 @@ async def test_the_callback_is_called_after_the_commit_and_before_the_answers(
         order.append(f"{count} on disk")
 
     async with await database.open() as log:
-        log.on_commit(committed)
+        log.writer.commit_listeners.append(committed)
         future = log.append(append(A, 0))
         future.add_done_callback(lambda _: order.append("answered"))
         await future
@@ -138,7 +138,7 @@ async def test_a_failing_callback_does_not_prevent_the_answer(
         raise KeyError("a bug")
 
     async with await database.open() as log:
-        log.on_commit(committed)
+        log.writer.commit_listeners.append(committed)
         assert await log.append(append(A, 0)) == Appended(1)
     assert [type(error) for error in reported] == [KeyError]
 
@@ -333,7 +333,7 @@ async def test_closing_writes_the_queue(database: TemporaryDatabase) -> None:
 async def test_a_full_queue_refuses_appends(database: TemporaryDatabase) -> None:
     async with await database.open(queue=3) as log:
         waiting = [log.append(append(A, number)) for number in range(3)]
-        assert log.waiting == 3
+        assert log.writer.waiting == 3
         with pytest.raises(Overloaded, match="again"):
             log.append(append(A, 3))
         await asyncio.gather(*waiting)
@@ -361,7 +361,9 @@ async def test_a_writer_that_fails_answers_all_callers(
 
         monkeypatch.setattr(log.writer._store, "append", fail)
         results: list[object] = []
-        log.on_commit(lambda pairs: results.extend(result for _, result in pairs))
+        log.writer.commit_listeners.append(
+            lambda pairs: results.extend(result for _, result in pairs)
+        )
         waiting = [log.append(append(A, number)) for number in range(1, 6)]
         scheduled = log.run_when_idle(lambda _: True)
         answers = await asyncio.gather(*waiting, scheduled, return_exceptions=True)
@@ -533,7 +535,7 @@ async def test_appends_precede_slices_and_slices_do_not_starve(
 ) -> None:
     order: list[str] = []
     async with await database.open(batch=1) as log:
-        log.on_commit(lambda _: order.append("append"))
+        log.writer.commit_listeners.append(lambda _: order.append("append"))
         loop = asyncio.get_running_loop()
 
         def work(_: object) -> bool:

@@ -43,7 +43,7 @@ def probe(service: Service, clock: Clock) -> Probe:
 
 @pytest.fixture(autouse=True)
 def _counted(service: Service) -> None:
-    service.log.on_commit(service.stats.batch)
+    service.log.writer.commit_listeners.append(service.stats.batch)
 
 
 async def make_read_only(service: Service, url: str, *, read_only: bool) -> None:

@@ -79,7 +79,7 @@ def recording(provider: TracerProvider, service: Service, metrics: Metrics) -> I
         attributes = {"rpc.system": "jsonrpc", "rpc.method": method, "dealer.outcome": outcome}
         record(method, SpanKind.SERVER, seconds, attributes)
 
-    commits = service.log.commit_seconds
+    commits = service.log.writer.commit_seconds
     slices = None if service.projection is None else service.projection.slice_seconds
     metrics.on_answer = on_answer
     commits.listener = lambda seconds: record(COMMIT, SpanKind.CLIENT, seconds)
