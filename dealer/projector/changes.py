@@ -9,12 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from dealer.game.stacks import DECK, seat_of
-from dealer.projector.types import StreamId
+
+
+class InconsistentEvent(ValueError):
+    """The event of this version contradicts the events before it."""
+
+    def __init__(self, version: int, reason: object) -> None:
+        super().__init__(
+            f"The event of version {version} does not fit the ones before it ({reason}); `dealer "
+            "audit` says whether the log was altered."
+        )
+        self.version = version
+
+
+StreamId = int | bytes
+"""The value of `stream` columns: a short number on SQLite, the table's id on PostgreSQL."""
+
+
+class StreamKey(NamedTuple):
+    """A table in the log: its `stream` value and its id of 16 bytes."""
+
+    id: StreamId
+    table: bytes
+
 
 Cards = list[int | None]
 """A stack in the public state, bottom first; None for an unknown card."""

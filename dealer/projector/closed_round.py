@@ -18,9 +18,8 @@ from dealer.game import events
 from dealer.game.events import Event
 from dealer.game.stacks import hand
 from dealer.game.state import Table
-from dealer.projector.changes import Changes, MoveRow, RoundEnded, SwapRow
+from dealer.projector.changes import Changes, MoveRow, RoundEnded, StreamKey, SwapRow
 from dealer.projector.fold import Folding
-from dealer.projector.types import StreamKey
 from dealer.proof.codec import SCHEMAS, decode
 from dealer.proof.keys import RoundKeys
 

@@ -19,16 +19,17 @@ from dealer.projector.changes import (
     Changes,
     EntropyGathered,
     FaceShown,
+    InconsistentEvent,
     MoveRow,
     RoundRow,
     SeatFreed,
     SeatRow,
     ShuffleEnded,
     ShuffleRow,
+    StreamKey,
     TableReached,
     TableRow,
 )
-from dealer.projector.types import InconsistentEvent, StreamKey
 from dealer.proof.canonical import dump
 
 TimedEvent = tuple[Event, int]

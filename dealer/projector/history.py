@@ -18,7 +18,7 @@ from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import Event, SeatGivenUp
 from dealer.game.state import Player, Table, evolve
-from dealer.projector.types import StreamId, StreamKey
+from dealer.projector.changes import StreamId, StreamKey
 from dealer.proof.codec import decode
 from dealer.proof.keys import RoundKeys
 

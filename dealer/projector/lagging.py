@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.eventlog.schema import TABLE_ID, lagging, select_in
-from dealer.projector.types import StreamId
+from dealer.projector.changes import StreamId
 from dealer.projector.writer import on_postgres
 
 # LEFT JOIN makes SQLite start with the few lagging streams, which have a partial index. One whose

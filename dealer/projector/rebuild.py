@@ -8,24 +8,41 @@ the first event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dealer.errors import ConcurrentUpdate
-from dealer.projector.changes import Changes
-from dealer.projector.comparison import Comparison
-from dealer.projector.rebuilt_tables import (
-    PREFIX,
-    create_tables,
-    schema_version,
-    swap_tables,
-)
+from dealer.projector.changes import Changes, StreamId, StreamKey
+from dealer.projector.schema import MODELS, VIEWS
 from dealer.projector.stream_projector import COLUMNS, Stopped, StreamProjector, records
-from dealer.projector.types import StreamId, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
+
+PREFIX = "rebuilt_"
+
+_NUMBERS = (
+    "SELECT string_agg(CAST(oid AS text), ' ' ORDER BY oid) FROM pg_class"
+    " WHERE relname = ANY(?) AND relnamespace = CAST(current_schema() AS regnamespace)"
+)
+_INDEXES = (
+    "SELECT CAST(indexname AS text) FROM pg_indexes"
+    " WHERE tablename = ? AND schemaname = current_schema()"
+)
+
+NAMED = 100
+"""How many differences are listed; all are counted."""
+
+_RANGE = "stream BETWEEN ? AND ?"
+_COUNTS = (
+    f"SELECT (SELECT count(*) FROM {{}} WHERE {_RANGE}), (SELECT count(*) FROM {{}} WHERE {_RANGE})"
+)
+# On PostgreSQL a join could be planned without statistics of the new rows.
+_ONLY_ON_POSTGRES = f"SELECT * FROM {{}} WHERE {_RANGE} EXCEPT SELECT * FROM {{}} WHERE {_RANGE}"
+_ORPHANS = "SELECT * FROM {} m WHERE NOT EXISTS (SELECT 1 FROM stream s WHERE s.id = m.stream)"
 
 EVENTS = 1024
 """Events per slice: some ten milliseconds, for which appends wait."""
@@ -193,3 +210,148 @@ class Rebuild:
             connection.exec_driver_sql(
                 "UPDATE stream SET projected = ? WHERE id = ? AND projected <> ?", positions
             )
+
+
+def create_tables(connection: Connection) -> None:
+    """Create empty tables; those that an interrupted rebuild left are dropped."""
+    for model in MODELS:
+        made = str(CreateTable(model).compile(dialect=sqlite.dialect()))
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {PREFIX}{model.name}")
+        if on_postgres(connection):
+            made = f"CREATE TABLE {model.name} (LIKE {model.name} INCLUDING ALL)"
+        connection.exec_driver_sql(
+            made.replace(f"CREATE TABLE {model.name} ", f"CREATE TABLE {PREFIX}{model.name} ")
+        )
+
+
+def swap_tables(connection: Connection) -> None:
+    """Replace the tables that queries read, inside the caller's transaction."""
+    execute = connection.exec_driver_sql
+    # RENAME fails while a view refers to a dropped table.
+    views = _views(connection)
+    for name in views:
+        execute(f"DROP VIEW {name}")
+    for model in MODELS:
+        execute(f"DROP TABLE {model.name}")
+        execute(f"ALTER TABLE {PREFIX}{model.name} RENAME TO {model.name}")
+        if on_postgres(connection):
+            _name_indexes(connection, model.name)
+            continue
+        for index in model.indexes:  # SQLite cannot rename an index
+            execute(str(CreateIndex(index).compile(dialect=sqlite.dialect())))
+    for definition in views.values():
+        execute(definition)
+
+
+def _views(connection: Connection) -> dict[str, str]:
+    """Name and definition of the views over the read models."""
+    names = ", ".join(f"'{name}'" for name in VIEWS)
+    if on_postgres(connection):
+        select = (
+            "SELECT CAST(viewname AS text) AS name,"
+            " concat('CREATE VIEW ', viewname, ' AS ', definition) AS sql"
+            f" FROM pg_views WHERE schemaname = current_schema() AND viewname IN ({names})"
+        )
+    else:
+        select = f"SELECT name, sql FROM sqlite_master WHERE type = 'view' AND name IN ({names})"
+    return {row.name: row.sql for row in connection.exec_driver_sql(select)}
+
+
+def schema_version(connection: Connection) -> str:
+    """A value that changes when another process creates or drops any of these tables."""
+    if not on_postgres(connection):
+        return str(connection.exec_driver_sql("PRAGMA schema_version").scalar_one())
+    names = [prefix + model.name for model in MODELS for prefix in ("", PREFIX)]
+    return str(connection.exec_driver_sql(_NUMBERS, (names,)).scalar_one())
+
+
+def _name_indexes(connection: Connection, model: str) -> None:
+    """Rename the indexes of a swapped table to the names of the schema."""
+    execute = connection.exec_driver_sql
+    for (name,) in execute(_INDEXES, (model,)).fetchall():
+        columns = name.removeprefix(PREFIX + model).removesuffix("_idx").strip("_")
+        wanted = f"pk_{model}" if name.endswith("_pkey") else f"ix_{model}_{columns}"
+        execute(f"ALTER INDEX {name} RENAME TO {wanted}")
+
+
+class Difference(NamedTuple):
+    """A row that only the old read model has (`in_old`), or only the rebuilt one."""
+
+    model: str
+    row: tuple[Any, ...]
+    in_old: bool
+
+
+class Comparison:
+    """Counts the `different` rows and lists the first of them as `differences`.
+
+    The new read models have the names of the old ones after `prefix`.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.different = 0
+        self.differences: list[Difference] = []
+        self._prefix = prefix
+
+    def compare(self, connection: Connection, streams: Sequence[StreamId]) -> None:
+        """Compare the rows of `streams`, which are in ascending order.
+
+        Most rows are equal, and found equal by few statements, whatever the number of streams.
+        """
+        if not streams:
+            return
+        compared, bounds = set(streams), (streams[0], streams[-1])
+        for model in MODELS:
+            old, new = model.name, self._prefix + model.name
+            only_old = self._only(connection, model, old, new, bounds)
+            counts = connection.exec_driver_sql(_COUNTS.format(old, new), bounds * 2).one()
+            self._record(model.name, only_old, compared, in_old=True)
+            # No row is only old, and there are as many new ones: then none is only new.
+            if only_old or counts[0] != counts[1]:
+                only_new = self._only(connection, model, new, old, bounds)
+                self._record(model.name, only_new, compared, in_old=False)
+
+    def _only(
+        self,
+        connection: Connection,
+        model: Table,
+        these: str,
+        those: str,
+        bounds: tuple[StreamId, StreamId],
+    ) -> Sequence[Any]:
+        """Rows of `these` that `those` do not have."""
+        if on_postgres(connection):
+            sql = _ONLY_ON_POSTGRES.format(these, those)
+            return connection.exec_driver_sql(sql, bounds * 2).fetchall()
+        return connection.exec_driver_sql(_only(model, these, those), bounds).fetchall()
+
+    def add_orphans(self, connection: Connection, last: int) -> None:
+        """Count the rows that belong to no table; `last` is the highest `stream` on SQLite."""
+        for model in MODELS:
+            if on_postgres(connection):
+                found = connection.exec_driver_sql(_ORPHANS.format(model.name))
+            else:  # SQLite numbers streams without gaps: rows in between belong to a table
+                outside = f"SELECT * FROM {model.name} WHERE stream < 1 OR stream > ?"
+                found = connection.exec_driver_sql(outside, (last,))
+            rows = found.fetchall()
+            self._record(model.name, rows, {row[0] for row in rows}, in_old=True)
+
+    def _record(
+        self, model: str, rows: Iterable[Any], streams: set[StreamId], *, in_old: bool
+    ) -> None:
+        for row in rows:
+            if row[0] not in streams:
+                continue
+            self.different += 1
+            if len(self.differences) < NAMED:
+                printable = tuple(each.hex() if isinstance(each, bytes) else each for each in row)
+                self.differences.append(Difference(model, printable, in_old))
+
+
+def _only(model: Table, these: str, those: str) -> str:
+    """Rows in a range of `these` without an equal row of `those`, which is looked up by its key."""
+    equal = " AND ".join(f"b.{column.name} IS a.{column.name}" for column in model.columns)
+    return (
+        f"SELECT a.* FROM {these} a WHERE a.{_RANGE}"
+        f" AND NOT EXISTS (SELECT 1 FROM {those} b WHERE {equal})"
+    )

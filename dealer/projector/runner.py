@@ -23,11 +23,10 @@ from dealer.eventlog import EventRecord
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.schema import select_in
 from dealer.eventlog.store import Dialect
-from dealer.projector.changes import Changes
+from dealer.projector.changes import Changes, StreamId, StreamKey
 from dealer.projector.lagging import LaggingStreams, StreamPositions
-from dealer.projector.rebuilt_tables import schema_version
+from dealer.projector.rebuild import schema_version
 from dealer.projector.stream_projector import Stopped, StreamProjector, records
-from dealer.projector.types import StreamId, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
 _PROJECTED = "SELECT projected FROM stream WHERE id = ?"

@@ -23,11 +23,10 @@ from dealer.eventlog import EventRecord
 from dealer.eventlog.stored_form import decode_public
 from dealer.game.size import size_of
 from dealer.game.state import Table
-from dealer.projector.changes import Changes
+from dealer.projector.changes import Changes, InconsistentEvent, StreamId, StreamKey
 from dealer.projector.closed_round import ClosedRound
 from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.history import public_state
-from dealer.projector.types import InconsistentEvent, StreamId, StreamKey
 from dealer.proof.codec import decode
 
 COLUMNS = "version, type, schema, at, public, commitment, hidden"

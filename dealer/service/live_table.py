@@ -63,7 +63,7 @@ from msgspec import Struct
 
 from dealer.errors import Unavailable
 from dealer.eventlog import Chain, EventRecord
-from dealer.eventlog.table_codec import encode_table
+from dealer.eventlog.savepoints import encode_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table

@@ -14,8 +14,7 @@ from typing import NamedTuple
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord
 from dealer.eventlog.rows import leaf_of
-from dealer.eventlog.savepoints import SavedTable
-from dealer.eventlog.table_codec import decode_table
+from dealer.eventlog.savepoints import SavedTable, decode_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import Table
 from dealer.proof.tree import Tree, leaf_hash
@@ -31,7 +30,7 @@ STORE_EVERY = 2048
 class Savepoint(NamedTuple):
     """A table at a version that is on disk; `leaf` is the leaf of that version's event.
 
-    `state` is that of `dealer.eventlog.table_codec`.
+    `state` is that of `dealer.eventlog.savepoints`.
     """
 
     version: int

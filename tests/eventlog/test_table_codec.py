@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.eventlog import table_codec
-from dealer.eventlog.table_codec import decode_table, encode_table, fold_code
+from dealer.eventlog import savepoints
+from dealer.eventlog.savepoints import decode_table, encode_table, fold_code
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, Move, Pass
 from dealer.game.moves import CardsMoved, Moves
@@ -96,7 +96,7 @@ def test_a_face_is_one_object_for_all_slots() -> None:
     ],
 )
 def test_every_member_of_the_state_is_encoded(kind: type, encoded: str) -> None:
-    names = getattr(table_codec, encoded).__struct_fields__
+    names = getattr(savepoints, encoded).__struct_fields__
     assert list(names) == [field.name for field in fields(kind)]
 
 
@@ -110,5 +110,5 @@ def test_other_bytes_are_an_error(cut: int) -> None:
 
 
 def test_the_code_has_a_number_of_its_own() -> None:
-    assert len(fold_code()) == table_codec.CODE_BYTES
+    assert len(fold_code()) == savepoints.CODE_BYTES
     assert fold_code() is fold_code()

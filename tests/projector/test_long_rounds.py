@@ -7,8 +7,7 @@ from sqlalchemy import Connection
 
 from dealer.eventlog import EventRecord
 from dealer.game.commands import Deal
-from dealer.projector.rebuild import Rebuild
-from dealer.projector.rebuilt_tables import PREFIX
+from dealer.projector.rebuild import PREFIX, Rebuild
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from tests.harness.postgres import Blocking

@@ -13,8 +13,7 @@ from sqlalchemy.event import listen, remove
 
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord, migrate
-from dealer.projector.comparison import Difference
-from dealer.projector.rebuild import Rebuild
+from dealer.projector.rebuild import Difference, Rebuild
 from dealer.projector.runner import Projector
 from tests.projector.conftest import Connect
 from tests.projector.databases import (

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dealer.projector import rebuilt_tables
+from dealer.projector.rebuild import create_tables, swap_tables
 from dealer.projector.schema import VIEWS
 from tests.projector.databases import catch_up, on
 from tests.projector.random_games import short_game
@@ -68,10 +68,10 @@ def test_a_rebuild_keeps_the_views(connection: Connection) -> None:
     assert all(before.values())
 
     def rebuild(connection: Connection) -> None:
-        rebuilt_tables.create_tables(connection)
+        create_tables(connection)
         for name in ("tables", "seats", "swaps", "moves"):
             connection.exec_driver_sql(f"INSERT INTO rebuilt_{name} SELECT * FROM {name}")
-        rebuilt_tables.swap_tables(connection)
+        swap_tables(connection)
 
     on(connection, rebuild)
     after = {view: sorted(select(connection, f"SELECT * FROM {view}"), key=str) for view in VIEWS}
