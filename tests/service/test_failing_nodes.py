@@ -189,6 +189,7 @@ async def test_a_deadline_that_cannot_be_written_is_retried_with_a_pause(
     table = await new_table(one, entropy="players", commit_ms=100)
     await one.execute(table, StartShuffle(HOST))
     monkeypatch.setattr(one.log.writer, "_max_queued", 0)
+    monkeypatch.setattr(one.log.writer, "full", True)
     submit, attempts, twice = one.processor.submit, 0, asyncio.Event()
 
     def counted(live_table: Any, request: Any) -> None:

@@ -235,7 +235,7 @@ async def test_an_internal_error_leaves_no_events_behind(
     assert root != live_table.tree.root()
 
 
-@pytest.mark.parametrize("name", ["full", "arm"])
+@pytest.mark.parametrize("name", ["_log", "arm"])
 async def test_a_submit_that_fails_answers_once(
     service: Service, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -249,7 +249,7 @@ async def test_a_submit_that_fails_answers_once(
         raise ZeroDivisionError
 
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
-    owner = service.log if name == "full" else service.processor.deadlines
+    owner = service.processor if name == "_log" else service.processor.deadlines
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, fail)
         execution = CommandExecution(
@@ -259,7 +259,7 @@ async def test_a_submit_that_fails_answers_once(
     await service.execute(live_table, LeaveSeat(Actor(seat=2)))
     assert [type(outcome) for outcome in outcomes] == [Unavailable]
     types = [entry.type for notice in notices for entry in notice.entries]
-    assert types == ["ShuffleStarted", "SeatLeft"][name == "full" :]
+    assert types == ["ShuffleStarted", "SeatLeft"][name == "_log" :]
     assert [notice.origin for notice in notices] == [None] * len(notices)
 
 
