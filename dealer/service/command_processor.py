@@ -225,7 +225,7 @@ class CommandProcessor:
                 record.command = record.digest = None
             grown = newest.version - live_table.weighed_at
             if grown >= EVENTS or len(newest.leaf) > LONG:
-                cache.weigh(live_table)
+                self._cache.weigh(live_table)
             if signed:
                 self._savepoints.write_due(live_table)
         except Exception as error:
