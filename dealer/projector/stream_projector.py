@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from dealer.errors import DealerError
+from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import EventRecord
 from dealer.eventlog.stored_form import decode_public
+from dealer.game.events import SeatGivenUp
 from dealer.game.size import size_of
-from dealer.game.state import Table
+from dealer.game.state import Player, Table, evolve
 from dealer.projector.changes import Changes, InconsistentEvent, StreamId, StreamKey
 from dealer.projector.closed_round import ClosedRound
 from dealer.projector.fold import TimedEvent, fold
-from dealer.projector.history import public_state
 from dealer.proof.codec import decode
 
 COLUMNS = "version, type, schema, at, public, commitment, hidden"
@@ -44,6 +44,11 @@ _OPENED = (
     "SELECT version, type FROM event WHERE stream = ? AND version < ?"
     " AND type IN ('RoundOpened', 'RoundClosed') ORDER BY version DESC LIMIT 1"
 )
+_BACKWARDS = (
+    "SELECT version, type, schema, at, public, hidden FROM event"
+    " WHERE stream = ? AND version <= ? ORDER BY version DESC LIMIT ?"
+)
+_CHUNK = 256
 
 
 def records(rows: Iterable[Sequence[Any]]) -> list[EventRecord]:
@@ -134,7 +139,7 @@ class StreamProjector:
             self.bytes -= cached.size
             if cached.table.version == version:
                 return cached.table
-        return Table() if version == 0 else public_state(connection, stream_id, version)
+        return Table() if version == 0 else _public_state(connection, stream_id, version)
 
     def _put(self, stream_id: StreamId, table: Table) -> None:
         if table.round is not None:
@@ -297,6 +302,46 @@ class StreamProjector:
             return Reached(stopped.version, stopped)
         self._put(stream.id, state)
         return Reached(state.version, stopped)
+
+
+def _public_state(connection: Connection, stream: StreamId, version: int) -> Table:
+    """The table's public state at `version`, rebuilt from the beginning of its open round.
+
+    Between rounds only the version is set: a fold needs no more. Raises UnknownEvent, and
+    DatabaseDamaged if a version is missing.
+    """
+    rows = list(_of_open_round(connection, stream, version))
+    table = Table(version=version - len(rows))
+    for found, kind, schema, at, public, hidden in reversed(rows):
+        if found != table.version + 1:
+            raise DatabaseDamaged(
+                f"A version between {found} and {version} is missing in the log; restore the "
+                "database from a backup."
+            )
+        kind, public = decode_public(kind, public, hidden)
+        event = decode(kind, schema, json.loads(public), {})
+        if isinstance(event, SeatGivenUp):  # who may have sat down before the round opened
+            table.seats.setdefault(event.seat, Player("", None, 0))
+        evolve(table, event, at)
+    return table
+
+
+def _of_open_round(
+    connection: Connection, stream: StreamId, version: int
+) -> Sequence[Sequence[Any]]:
+    """The events back to the RoundOpened of the open round at `version`, newest first; or none."""
+    rows: list[Sequence[Any]] = []
+    while True:
+        before = version - len(rows)
+        found = connection.exec_driver_sql(_BACKWARDS, (stream, before, _CHUNK)).fetchall()
+        for row in found:
+            if row[1] == "RoundClosed":
+                return []
+            rows.append(row)
+            if row[1] == "RoundOpened":
+                return rows
+        if len(found) < _CHUNK:
+            return []
 
 
 class _Span(NamedTuple):

@@ -14,12 +14,13 @@ from typing import NamedTuple
 from dealer.errors import ConfigurationError, HouseKeyError, NoteFault, UnknownTable
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
 from dealer.eventlog.key_file import read_keys
+from dealer.eventlog.rows import leaf_of
 from dealer.game.events import CHECKPOINT_TYPES
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.archive import require_here
-from dealer.service.decoding import leaf_of, tampered, unsigned
+from dealer.service.decoding import tampered, unsigned
 
 CHUNK = 1000
 """Events, or checkpoints, that are read from the log at a time."""

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 
 from dealer.eventlog import Log
 from dealer.eventlog.health import DamagedTables
+from dealer.eventlog.rows import leaf_of
 from dealer.proof.tree import HASH_BYTES, Tree, leaf_hash, subtrees_of_proof
 from dealer.service.archive import require_here
-from dealer.service.decoding import leaf_of, tampered
+from dealer.service.decoding import tampered
 from dealer.service.live_table import LiveTable
 from dealer.service.past_states import Pause
 

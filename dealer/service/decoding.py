@@ -1,4 +1,4 @@
-"""Decoding: the leaf and the event of a row of the log."""
+"""Decoding: the event of a row of the log, and what damage is called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord
-from dealer.eventlog.rows import leaf_of as leaf_of
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import Event
 from dealer.proof import codec

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.recent import RecentEvents
+from dealer.eventlog.rows import leaf_of
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
 from dealer.game.state import SeatHolder
 from dealer.service.archive import require_here
-from dealer.service.decoding import event_of, leaf_of, tampered
+from dealer.service.decoding import event_of, tampered
 from dealer.service.execution import CommandResult, StoredCommand
 from dealer.service.live_table import LiveTable
 from dealer.service.round_secret import RoundSecret, private_part

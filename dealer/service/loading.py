@@ -8,11 +8,12 @@ from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.read_only_log import LogEnd
+from dealer.eventlog.rows import leaf_of
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import CHECKPOINT_TYPES
 from dealer.game.state import evolve
 from dealer.service.archive import require_here
-from dealer.service.decoding import event_of, leaf_of, tampered, unsigned
+from dealer.service.decoding import event_of, tampered, unsigned
 from dealer.service.event_reader import EventReader
 from dealer.service.execution import StoredCommand
 from dealer.service.insecure_decks import InsecureDecks

@@ -21,13 +21,14 @@ from dealer.errors import (
 )
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
 from dealer.eventlog.key_file import read_keys
+from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.schema import TABLE_ID
 from dealer.game.events import CHECKPOINT_TYPES
 from dealer.proof.checkpoint import open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.archive import require_here
 from dealer.service.bundle import stored_notes
-from dealer.service.decoding import leaf_of, require_committed
+from dealer.service.decoding import require_committed
 from dealer.service.round_secret import RoundSecret
 
 Keys = Mapping[bytes, HouseKeys]

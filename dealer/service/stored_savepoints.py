@@ -17,9 +17,10 @@ from functools import partial
 from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import Log, savepoints
 from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.savepoints import SavedTable
 from dealer.proof.tree import Tree, leaf_hash
-from dealer.service.decoding import leaf_of, tampered
+from dealer.service.decoding import tampered
 from dealer.service.live_table import LiveTable
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.savepoint import STORE_EVERY, Savepoint

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dealer.eventlog.rows import leaf_of
 from dealer.feed import scheduler, sequencer
 from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
@@ -16,7 +17,6 @@ from dealer.proof import canonical
 from dealer.proof.tree import leaf_hash
 from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
-from dealer.service.decoding import leaf_of
 from dealer.webhooks.delivery import body_of
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, next_page, read_all, versions

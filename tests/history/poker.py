@@ -9,12 +9,12 @@ from typing import Any
 
 import pokerkit
 
+from dealer.eventlog.rows import leaf_of
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, Draw, Move, Show
 from dealer.game.events import CardsSwapped
 from dealer.history.replay import Game
 from dealer.proof.verify import Swap
-from dealer.service.decoding import leaf_of
 from tests.projector.random_games import HOST
 from tests.projector.random_games import Game as Played
 

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import StaticPool
 
-from dealer.errors import UnknownTable
-from dealer.game.commands import Deal
-from dealer.game.state import replay
-from dealer.projector.history import state_at
 from dealer.projector.runner import Projector
 from tests.projector.databases import catch_up, models
-from tests.projector.random_games import CODES, HOST, Game, random_step, short_game
+from tests.projector.random_games import Game, random_step
 from tests.projector.reference_models import Expected, expected
 
 pytestmark = pytest.mark.slow
@@ -77,28 +73,3 @@ def test_slice_size_and_lost_states_do_not_change_the_rows(
             catch_up(connection, projector)
         assert models(connection) == expected(*played_games)
         assert not projector.stopped
-
-
-def test_the_state_at_every_version_is_that_of_the_live_table(connection: Connection) -> None:
-    game = short_game()
-    game.open_round(entropy="players").do(Deal(HOST, 1))
-    game.log(connection)
-    for version in range(1, len(game.events) + 1):
-        live = replay(game.events[:version])
-        assert state_at(connection, game.id, version, secrets=game.secrets) == live
-    assert state_at(connection, game.id, secrets=game.secrets) == game.table
-    with pytest.raises(UnknownTable):
-        state_at(connection, game.id, len(game.events) + 1)
-    with pytest.raises(UnknownTable):
-        state_at(connection, bytes(16))
-
-
-def test_a_state_without_secrets_has_only_what_the_log_shows(connection: Connection) -> None:
-    game = short_game()
-    before = len(game.events) - 1
-    game.open_round()
-    game.log(connection)
-    assert state_at(connection, game.id, before) == replay(game.events[:before])
-    now = state_at(connection, game.id).round
-    assert now is not None
-    assert now.faces == [None] * len(CODES)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord
 from dealer.eventlog.health import DamagedTables
+from dealer.eventlog.rows import leaf_of
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
 from dealer.service import consistency
 from dealer.service.consistency import ConsistencyProofs
-from dealer.service.decoding import leaf_of
 from dealer.service.live_table import LiveTable
 
 A = bytes(16)

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord, savepoints
+from dealer.eventlog.rows import leaf_of
 from dealer.game.commands import (
     Actor,
     CloseRound,
@@ -24,7 +25,6 @@ from dealer.game.commands import (
 )
 from dealer.proof.tree import leaf_hash
 from dealer.service import Service, loading, stored_savepoints
-from dealer.service.decoding import leaf_of
 from dealer.service.execution import IdempotencyKey
 from tests.service.bare_service import bare_service
 from tests.service.conftest import OpenService

@@ -37,7 +37,7 @@ def log(
 
 async def _print(table: str, after: int, database: str, as_json: bool) -> None:
     from dealer.eventlog.backends import open_readonly
-    from dealer.service.decoding import leaf_of
+    from dealer.eventlog.rows import leaf_of
 
     async with await open_readonly(database) as log:
         table_id = await find_table(log, table)

@@ -46,8 +46,11 @@ class Presence:
         self._timers: dict[LiveTable, asyncio.TimerHandle] = {}
         self._closed = False
 
-    def attendance(self, live_table: LiveTable) -> r.Presence:
-        """The current attendance; a seat whose state changed is recorded as of now."""
+    def observe(self, live_table: LiveTable) -> r.Presence:
+        """Look who is there, tell the other nodes and `absences`, and return it.
+
+        A seat whose state changed is recorded as of now.
+        """
         subscribers = live_table.subscribers
         if not subscribers:
             self._recorded.pop(live_table, None)
@@ -110,7 +113,7 @@ class Presence:
 
     def _notify(self, live_table: LiveTable) -> None:
         del self._timers[live_table]
-        attendance = self.attendance(live_table)
+        attendance = self.observe(live_table)
         if live_table not in self._followed:
             return
         following = [

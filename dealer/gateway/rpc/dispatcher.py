@@ -214,7 +214,7 @@ class Dispatcher:
         if actor.host and (method.scope == "host" or actor.seat is None):
             scope = "host"
         key = None
-        if params.cmd is not None:
+        if params.cmd is not None:  # as `command_key` does, with a call less for a draw
             key = IdempotencyKey(scope, params.cmd, wire.content(call))
         done: OnResult = partial(self._on_outcome, call, method, cost)
         if actor.service and method.journal:

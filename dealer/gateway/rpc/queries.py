@@ -132,7 +132,7 @@ async def table_presence(session: Session, call: Call) -> None:
     membership = await _find(session, call.params)
     presence = session.context.broadcaster.presence
     subscription = session.add(membership)
-    attendance = presence.attendance(membership.live_table)
+    attendance = presence.observe(membership.live_table)
     session.answer(call, attendance)
     presence.follow(subscription, attendance)
 
