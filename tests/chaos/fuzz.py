@@ -118,7 +118,7 @@ async def one_table(
         if figures.messages >= messages or figures.faults:
             break
         place = chance.randrange(len(clients))
-        if chance.random() < SOCKETS:
+        if not figures.over_sockets or chance.random() < SOCKETS:
             socket = await connect(f"ws://127.0.0.1:{gateway.port}/ws", compression=None)
             client: SocketlessClient | SocketClient = SocketClient(context, socket)
             figures.over_sockets += min(BATCH, messages - figures.messages)

@@ -67,6 +67,7 @@ LOGGERS = (
     "log",
     "log_",
     "_log",
+    "context.log_throttle",
     "self.context.log_throttle",
     "self._context.log_throttle",
     "self._log_throttle",

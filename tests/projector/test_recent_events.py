@@ -64,7 +64,7 @@ def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("the log was read")
 
-    monkeypatch.setattr("dealer.projector.stream_projector.public_state", refuse)
+    monkeypatch.setattr("dealer.projector.stream_projector._public_state", refuse)
     monkeypatch.setattr(LaggingStreams, "next", refuse)
 
 

@@ -11,7 +11,8 @@ import pytest
 from dealer.errors import DatabaseUnavailable, Unavailable
 from dealer.game.commands import StartShuffle, TakeSeat
 from dealer.service import CommandResult, IdempotencyKey, Service
-from dealer.service.live_table import TableState
+from dealer.service.execution import CommandExecution
+from dealer.service.live_table import LiveTable, TableState
 from tests.service.tables import HOST, new_table, shared_table
 
 
@@ -60,8 +61,12 @@ async def test_each_command_after_a_reload_is_decided_though_one_fails(
     outcomes = Outcomes(3)
     for name in ("Eve", "Fay", "Gus"):
         one.submit(here, TakeSeat(name), done=outcomes.of(name))
-    full, calls = one.log.full, iter((fail,))
-    monkeypatch.setattr(one.log, "full", lambda: next(calls, full)())
+    apply, calls = one.processor._executor.apply, iter((fail,))
+
+    def fails_once(live_table: LiveTable, execution: CommandExecution) -> bool:
+        return next(calls, apply)(live_table, execution)
+
+    monkeypatch.setattr(one.processor._executor, "apply", fails_once)
     assert await outcomes.kinds() == {
         "Eve": Unavailable,
         "Fay": CommandResult,

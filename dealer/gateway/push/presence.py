@@ -47,7 +47,7 @@ class Presence:
         self._closed = False
 
     def observe(self, live_table: LiveTable) -> r.Presence:
-        """Look who is there, tell the other nodes and `absences`, and return it.
+        """Look who is there, report it to the other nodes and `absences`, and return it.
 
         A seat whose state changed is recorded as of now.
         """
