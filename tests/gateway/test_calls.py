@@ -27,11 +27,11 @@ from tests.gateway.rpc_client import RpcClient
 DEALER = str(Path(dealer.__file__).parent) + "/"
 SEATS = 4
 DRAWS = 100
-CALLS = 116
+CALLS = 108
 """With the read models. Each draw has a commit of its own here, whose 40 calls are shared by the
 draws of many tables otherwise."""
 
-FILES = 44
+FILES = 42
 """Files of which a function is called at least every second draw."""
 
 
