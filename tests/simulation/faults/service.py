@@ -170,7 +170,7 @@ def known_command_decided_again(
 ) -> None:
     """What the log says of a command that another node carried out is not looked at."""
     if isinstance(result, Known):
-        execution.name = None
+        execution.name = execution.key = None
     lost(self, live_table, execution, result)
     execution.duplicate_of = None
 
