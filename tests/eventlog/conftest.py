@@ -35,6 +35,11 @@ class TemporarySqlite:
     def wal_size(self) -> int:
         return Path(f"{self.file}-wal").stat().st_size
 
+    def wal_salts(self) -> bytes:
+        """The salts of the WAL's header, which change when it is restarted."""
+        with Path(f"{self.file}-wal").open("rb") as wal:
+            return wal.read(24)[16:]
+
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         """Rows of a statement of another program."""
         with closing(self.connect()) as connection:

@@ -196,10 +196,13 @@ async def test_a_long_reader_sees_one_state_while_the_log_grows(
         assert await log.head(A) == 60
         reader.execute("COMMIT")
         reader.close()
-        for number in range(60, 120):
+        # The thread that checkpoints may get its turn late: the loop appends until it did.
+        salts, number = database.wal_salts(), 60
+        while database.wal_salts() == salts:
+            assert number < 5000, "the WAL was not restarted after the reader"
             await log.append(append(A, number, "x" * 4000))
-        assert database.wal_size() < 1.8 * grown, "the WAL was not restarted after the reader"
-        assert [each.version for each in await log.read(A)] == list(range(1, 121))
+            number += 1
+        assert [each.version for each in await log.read(A)] == list(range(1, number + 1))
 
 
 async def test_closing_a_log_ends_the_reads_of_cancelled_callers(
