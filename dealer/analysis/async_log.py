@@ -20,11 +20,11 @@ from dealer.game.decide import NoRoundSecrets
 from dealer.history.replay import Game
 from dealer.projector.queries import ALL_TABLES
 from dealer.proof.verify import Report, Swap, verify
-from dealer.service.archive import require_here
-from dealer.service.bundle import BundleRange, bundle_lines, bundle_range
-from dealer.service.decoding import event_of
-from dealer.service.past_states import AnySecret, require_version, table_at
-from dealer.service.table_prefix import table_with_prefix
+from dealer.service.reading.bundle import BundleRange, bundle_lines, bundle_range
+from dealer.service.reading.past_states import AnySecret, require_version, table_at
+from dealer.service.tables.archive import require_here
+from dealer.service.tables.decoding import event_of
+from dealer.service.tables.table_ids import table_with_prefix
 
 CHUNK = 1000
 """Events that are read at a time."""

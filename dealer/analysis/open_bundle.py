@@ -12,7 +12,7 @@ from dealer.game.state import Table
 from dealer.history.replay import Game, replay_bundle
 from dealer.proof import bundle
 from dealer.proof.verify import verify
-from dealer.service.past_states import require_version
+from dealer.service.reading.past_states import require_version
 
 
 @dataclass(frozen=True, slots=True)

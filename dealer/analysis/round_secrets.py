@@ -11,9 +11,9 @@ from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
 from dealer.eventlog.key_file import key_checks, read_keys
 from dealer.game.decide import NoRoundSecrets
-from dealer.service.decoding import tampered
-from dealer.service.past_states import AnySecret
-from dealer.service.round_secret import RoundSecret
+from dealer.service.reading.past_states import AnySecret
+from dealer.service.tables.decoding import tampered
+from dealer.service.tables.round_secret import RoundSecret
 
 
 async def house_keys(log: ReadOnlyLog, file: Path) -> tuple[HouseKeys, ...]:

@@ -179,8 +179,8 @@ async def find_table(log: ReadOnlyLog, text: str) -> bytes:
     Raises UnknownTable if there is none or more than one, and TableArchived, which names the
     archive file, if its events are no longer in the database.
     """
-    from dealer.service import archive as archived
-    from dealer.service.table_prefix import table_with_prefix
+    from dealer.service.tables import archive as archived
+    from dealer.service.tables.table_ids import table_with_prefix
 
     try:
         found = await table_with_prefix(log, text)

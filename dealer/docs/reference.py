@@ -27,7 +27,7 @@ from dealer.eventlog.schema import metadata, postgres
 from dealer.game.events import TYPES
 from dealer.gateway import serve
 from dealer.gateway.schema import asyncapi, openrpc
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 Part = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ A file holds two lines of ASCII, 256 bytes each, blank or
 
 `own` is the newest append of the process, `seen` the newest that it read of another one. `log` is
 the id of an entry of the journal, which is in every later copy of this log and in no other log.
-`generation` counts restores, see `dealer.service.restore_check`. `check` is a prefix of the
+`generation` counts restores (`service/operations/restore_check.py`). `check` is a prefix of the
 line's SHA-256. Each process has a file of its own, locked while it runs. The folder has a random
 id for each key, in a file of its own, by which the log knows the folders whose marks count.
 """

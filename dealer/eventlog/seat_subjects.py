@@ -2,8 +2,8 @@
 
 It is not part of the log, so that no player can see that two seats belong to one user. A row is
 written after the SeatTaken event that it names, and is a shortcut: without it the same seat is
-found by the command id of that event (`dealer.service.seat_claims`). A row whose seat was left has
-no effect. A table's rows go when it is archived.
+found by the command id of that event (`service/identity/seat_claims.py`). A row whose seat was left
+has no effect. A table's rows go when it is archived.
 
 Of a user a row has a keyed digest of the issuer and the user's id there, of a ticket that of the
 ticket's id. The row of a ticket says which request was given the seat: all others are refused.

@@ -1,9 +1,9 @@
 """Positions: how far a follower has read the feed, as a text that it gives back.
 
 A position names the generation of the log, a row of `feed` and a version of that row's table. The
-generation is new after each restore from an older backup (`dealer.service.restore_check`), with the
-newest row of the restored feed: a position beyond it is of rows that the restore has lost, and
-would skip those that have their numbers now. So is a position beyond the newest row of all.
+generation is new after each restore from an older backup (`service/operations/restore_check.py`),
+with the newest row of the restored feed: a position beyond it is of rows that the restore has lost,
+and would skip those that have their numbers now. So is a position beyond the newest row of all.
 """
 
 from __future__ import annotations

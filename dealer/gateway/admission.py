@@ -27,7 +27,7 @@ from dealer.gateway.net.host_names import HostNames, normal_origin
 from dealer.gateway.net.proxies import TrustedProxies, client_network
 from dealer.gateway.net.responses import response
 from dealer.gateway.observe.log_throttle import LogThrottle
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.service_keys import ServiceKey
 
 HANDSHAKE = 2.0
 """Cost of a WebSocket handshake for its address, in messages."""

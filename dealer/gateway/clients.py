@@ -24,7 +24,7 @@ from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.service_keys import ServiceKey
 
 BEATS = 16
 """Groups in which clients are pinged one after the other, to spread the load."""

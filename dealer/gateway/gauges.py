@@ -10,7 +10,7 @@ from dealer.gateway.ops import Operations
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service import Service
-from dealer.service.memory import MEMORY
+from dealer.service.operations.probe import MEMORY
 
 Number = tuple[str, Callable[[], float]]
 """The help text of a metric, and the function that reads its value."""

@@ -25,7 +25,7 @@ from dealer.gateway.net.host_names import HostNames
 from dealer.gateway.net.responses import response
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.projector.stream_projector import Stopped
-from dealer.service.probe import Probe
+from dealer.service.operations.probe import Probe
 
 OPENING_SECONDS = 10.0
 """Timeout of a request."""

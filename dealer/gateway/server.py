@@ -53,7 +53,7 @@ from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
-from dealer.service.probe import Probe
+from dealer.service.operations.probe import Probe
 
 STOPPING_SECONDS = 1.0
 """Timeout of HTTP answers that are still being made when the ports are closed."""

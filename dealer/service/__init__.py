@@ -6,10 +6,10 @@ time and is loaded from the log again.
 
 from dealer.eventlog import EventRecord
 from dealer.eventlog.presence import Attendance
-from dealer.service.execution import CommandResult, IdempotencyKey
-from dealer.service.live_table import CommitNotice, LiveTable, Snapshot
-from dealer.service.presence import SharedPresence
+from dealer.service.nodes.presence import SharedPresence
 from dealer.service.service import Service
+from dealer.service.tables.execution import CommandResult, IdempotencyKey
+from dealer.service.tables.live_table import CommitNotice, LiveTable, Snapshot
 
 __all__ = [
     "Attendance",

@@ -22,41 +22,41 @@ from dealer.feed.feed import Feed
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.projector.scheduler import ProjectionScheduler
-from dealer.service.archive import ArchiveFolder, require_here
-from dealer.service.background_tasks import BackgroundTasks
-from dealer.service.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
-from dealer.service.checkpoints import Checkpoints
 from dealer.service.clock import Clock, utc_ms
-from dealer.service.command_processor import CommandProcessor
-from dealer.service.commit_stats import CommitStats
-from dealer.service.consistency import ConsistencyProofs
-from dealer.service.event_reader import EventReader
-from dealer.service.execution import (
+from dealer.service.commands.background_tasks import BackgroundTasks
+from dealer.service.commands.commit_stats import CommitStats
+from dealer.service.commands.executor import CommandExecutor
+from dealer.service.commands.maintenance import MaintenanceMode
+from dealer.service.commands.processor import CommandProcessor
+from dealer.service.commands.random_draws import RandomDraws
+from dealer.service.commands.table_lifecycle import TableLifecycle
+from dealer.service.identity.seat_claims import SeatClaims
+from dealer.service.identity.service_keys import ServiceKeys
+from dealer.service.identity.service_tables import Owner, ServiceJournal, ServiceTables
+from dealer.service.identity.tokens import Tickets, TokenKeys
+from dealer.service.nodes.head_poller import HeadPoller
+from dealer.service.nodes.presence import SharedPresence
+from dealer.service.reading.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
+from dealer.service.reading.checkpoints import Checkpoints
+from dealer.service.reading.consistency import ConsistencyProofs
+from dealer.service.reading.lobby import PER_NETWORK, Lobby, Openers
+from dealer.service.reading.past_states import PastStates
+from dealer.service.tables.archive import ArchiveFolder, require_here
+from dealer.service.tables.cache import BYTES, TABLES, TableCache
+from dealer.service.tables.event_reader import EventReader
+from dealer.service.tables.execution import (
     CommandExecution,
     CommandResult,
     IdempotencyKey,
     OnResult,
     resolve,
 )
-from dealer.service.executor import CommandExecutor
-from dealer.service.head_poller import HeadPoller
-from dealer.service.insecure_decks import InsecureDecks
-from dealer.service.live_table import CommitNotice, LiveTable, NoticeListener
-from dealer.service.loading import Loader
-from dealer.service.lobby import PER_NETWORK, Lobby, Openers
-from dealer.service.maintenance import MaintenanceMode
-from dealer.service.past_states import PastStates
-from dealer.service.presence import SharedPresence
-from dealer.service.random_draws import RandomDraws
-from dealer.service.round_secret_cache import RoundSecretCache
-from dealer.service.seat_claims import SeatClaims
-from dealer.service.service_keys import ServiceKeys
-from dealer.service.service_tables import Owner, ServiceJournal, ServiceTables
-from dealer.service.stored_savepoints import StoredSavepoints
-from dealer.service.table_cache import BYTES, TABLES, TableCache
-from dealer.service.table_ids import check_rules, id_and_key
-from dealer.service.table_lifecycle import TableLifecycle
-from dealer.service.tokens import Tickets, TokenKeys
+from dealer.service.tables.insecure_decks import InsecureDecks
+from dealer.service.tables.live_table import CommitNotice, LiveTable, NoticeListener
+from dealer.service.tables.loading import Loader
+from dealer.service.tables.round_secret_cache import RoundSecretCache
+from dealer.service.tables.stored_savepoints import StoredSavepoints
+from dealer.service.tables.table_ids import check_rules, id_and_key
 from dealer.webhooks.runner import WebhookRunner
 
 

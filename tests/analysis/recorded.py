@@ -39,9 +39,9 @@ from dealer.game.commands import (
 from dealer.projector.runner import Projector
 from dealer.proof.keys import player_digest
 from dealer.service import Service
-from dealer.service.execution import CommandResult, IdempotencyKey
-from dealer.service.executor import CommandExecutor
-from dealer.service.live_table import LiveTable
+from dealer.service.commands.executor import CommandExecutor
+from dealer.service.tables.execution import CommandResult, IdempotencyKey
+from dealer.service.tables.live_table import LiveTable
 
 START = 1_793_563_200_000
 """2026-11-01 20:00:00 UTC, when the first table is opened."""

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from dealer.eventlog import Append, EventRecord, Log
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, OpenRound, StartShuffle, TakeSeat
-from dealer.service.execution import IdempotencyKey
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.tables.execution import IdempotencyKey
 from tests.harness.postgres import own_server, query
 
 TABLES = 64

@@ -21,7 +21,7 @@ from long_table import build
 from dealer.cli.garbage_collection import FullCollections
 from dealer.gateway import server
 from dealer.gateway.limits import Limits
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 STRETCH = 0.001
 """Seconds between two looks at the clock."""

@@ -28,10 +28,10 @@ from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.server import Gateway
 from dealer.gateway.wire.protocol import Reader
-from dealer.service import executor
-from dealer.service.command_processor import CommandProcessor
-from dealer.service.executor import CommandExecutor
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.commands import executor
+from dealer.service.commands.executor import CommandExecutor
+from dealer.service.commands.processor import CommandProcessor
 
 SEATS = 4
 DECK = 52

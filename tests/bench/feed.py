@@ -18,7 +18,7 @@ import load
 from server import alone
 
 from dealer.eventlog import Log
-from dealer.service.admin import AdminService
+from dealer.service.identity.admin import AdminService
 
 TURNS = 5
 TABLES, SEATS, IN_FLIGHT = 10, 4, 1

@@ -27,7 +27,7 @@ from dealer.game.commands import Actor, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.projector.lagging import StreamPositions
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 SIZES = (10**5, 10**6, 10**7)
 EVENTS = 100

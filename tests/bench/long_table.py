@@ -19,7 +19,7 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Command, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.service import LiveTable, Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 HOST = Actor(host=True)
 OPEN = OpenRound(HOST, STANDARD, "house", 10_000, 10_000)

@@ -23,7 +23,7 @@ from server import LIMITS, alone
 
 from dealer.gateway.server import Gateway
 from dealer.service import LiveTable, Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 TABLES = 300
 SEATS = 4

@@ -30,7 +30,7 @@ from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector, events_per_slice
 from dealer.projector.schema import MODELS
 from dealer.service import Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.harness.postgres import Blocking, OwnServer, own_server
 
 TABLES = 16

@@ -24,7 +24,7 @@ from dealer.cli.garbage_collection import FullCollections
 from dealer.eventlog.sqlite import store
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 UNLIMITED = 1e9
 LIMITS = Limits(

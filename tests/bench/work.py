@@ -16,9 +16,9 @@ from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
 from dealer.service import Service
-from dealer.service.decoding import event_of
-from dealer.service.execution import CommandExecution
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.tables.decoding import event_of
+from dealer.service.tables.execution import CommandExecution
 
 HOST = Actor(host=True)
 OPEN = OpenRound(HOST, STANDARD, "house", 10_000, 10_000)

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 from websockets.exceptions import InvalidStatus
 
 from dealer.eventlog import Log
-from dealer.service.admin import AdminService
+from dealer.service.identity.admin import AdminService
 from tests.browser.conftest import PHONE
 from tests.browser.table_page import open_table, own_cards, own_hand, sit_down, start_round, tool
 from tests.gateway.rpc_client import RpcClient

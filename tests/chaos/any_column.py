@@ -57,12 +57,12 @@ from dealer.projector.schema import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service import Service
-from dealer.service.admin import AdminService
-from dealer.service.archiver import Archiver
-from dealer.service.execution import IdempotencyKey
-from dealer.service.service_tables import Owner
-from dealer.service.startup import open_service
-from dealer.service.webhooks import WebhookAdmin
+from dealer.service.build import open_service
+from dealer.service.identity.admin import AdminService
+from dealer.service.identity.service_tables import Owner
+from dealer.service.operations.archiver import Archiver
+from dealer.service.operations.webhooks import WebhookAdmin
+from dealer.service.tables.execution import IdempotencyKey
 from tests.harness.limits import NO_RATES
 from tests.harness.service_keys import add_key, found
 
@@ -71,11 +71,11 @@ DIALECT = sqlite.dialect()
 DOCUMENT = Path(__file__).parents[2] / "dealer" / "eventlog" / "CHANGED_COLUMNS.md"
 SECONDS = 10.0
 SAVEPOINTS = (
-    "dealer.service.savepoint.STORE_EVERY",
-    "dealer.service.loading.STORE_EVERY",
-    "dealer.service.stored_savepoints.STORE_EVERY",
-    "dealer.service.stored_savepoints.ON_LEAVING",
-    "dealer.service.live_table.SAVEPOINT_EVERY",
+    "dealer.service.tables.savepoint.STORE_EVERY",
+    "dealer.service.tables.loading.STORE_EVERY",
+    "dealer.service.tables.stored_savepoints.STORE_EVERY",
+    "dealer.service.tables.stored_savepoints.ON_LEAVING",
+    "dealer.service.tables.live_table.SAVEPOINT_EVERY",
 )
 
 

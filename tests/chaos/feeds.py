@@ -29,8 +29,8 @@ from dealer.eventlog import Log
 from dealer.eventlog.backends import open_readonly
 from dealer.eventlog.key_file import existing_house_keys
 from dealer.eventlog.rows import leaf_of
-from dealer.service.admin import AdminService
-from dealer.service.webhooks import WebhookAdmin
+from dealer.service.identity.admin import AdminService
+from dealer.service.operations.webhooks import WebhookAdmin
 from tests.chaos.feed_followers import (
     Collected,
     CuttingLink,

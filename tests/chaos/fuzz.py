@@ -30,7 +30,7 @@ from websockets.asyncio.client import connect
 from dealer.gateway import Gateway, Limits, serve
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.wire.protocol import is_utf8
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.chaos.fuzz_grammar import Context, Grammar
 from tests.harness.limits import NO_RATES
 from tests.harness.load_clients import SocketClient, SocketlessClient

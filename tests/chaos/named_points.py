@@ -54,8 +54,10 @@ RUN = "dealer.eventlog.sqlite.store:SqliteStore.run"
 SLICE = "dealer.projector.runner:Projector.slice"
 
 PLAYING = {
-    "a table has been loaded": Point("dealer.service.loading:Loader.load", "end"),
-    "a command is decided": Point("dealer.service.executor:CommandExecutor.apply", "begin", 5),
+    "a table has been loaded": Point("dealer.service.tables.loading:Loader.load", "end"),
+    "a command is decided": Point(
+        "dealer.service.commands.executor:CommandExecutor.apply", "begin", 5
+    ),
     "before append": Point("dealer.eventlog.writer:Writer.submit", "begin", 5),
     "after the append is queued": Point("dealer.eventlog.writer:Writer.submit", "end", 5),
     "before BEGIN": Point(APPEND, "begin", 5),
@@ -71,7 +73,7 @@ PLAYING = {
     "after a checkpoint's writing": Point("dealer.eventlog.sqlite.batch:_note", "end", 3),
     "before a requested checkpoint": Point("dealer.eventlog.log:Log.put_checkpoint", "begin"),
     "a player's cosignature is stored": Point(
-        "dealer.service.checkpoints:Checkpoints.cosign", "end", 3
+        "dealer.service.reading.checkpoints:Checkpoints.cosign", "end", 3
     ),
     "before COMMIT": Point(APPEND, "before COMMIT", 5),
     "after COMMIT": Point(APPEND, "after COMMIT", 5),
@@ -95,10 +97,10 @@ PLAYING = {
         "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "end", 5
     ),
     "after COMMIT, on the loop": Point(
-        "dealer.service.command_processor:CommandProcessor.settled", "begin", 5
+        "dealer.service.commands.processor:CommandProcessor.settled", "begin", 5
     ),
     "a command is received again": Point(
-        "dealer.service.command_processor:CommandProcessor.answer_repeated",
+        "dealer.service.commands.processor:CommandProcessor.answer_repeated",
         "begin",
         after="after COMMIT, on the loop",
     ),
@@ -108,7 +110,7 @@ PLAYING = {
     ),
     "after reply": Point("dealer.gateway.rpc.dispatcher:Dispatcher._on_outcome", "end", 5),
     "after reply, before the next one's push": Point(
-        "dealer.service.command_processor:CommandProcessor.settled", "end", 5
+        "dealer.service.commands.processor:CommandProcessor.settled", "end", 5
     ),
     "the events a client missed are read": Point(
         "dealer.gateway.push.broadcaster:Broadcaster._send_next", "begin"
@@ -117,13 +119,13 @@ PLAYING = {
         "dealer.gateway.push.broadcaster:Broadcaster._catch_up_task", "end", 2
     ),
     "the round's secret is drawn": Point(
-        "dealer.service.executor:CommandExecutor._draw_secret", "end"
+        "dealer.service.commands.executor:CommandExecutor._draw_secret", "end"
     ),
     "before a shuffle is carried out": Point(
-        "dealer.service.executor:CommandExecutor._finish", "begin", 2
+        "dealer.service.commands.executor:CommandExecutor._finish", "begin", 2
     ),
     "after a shuffle is carried out": Point(
-        "dealer.service.executor:CommandExecutor._finish", "end", 2
+        "dealer.service.commands.executor:CommandExecutor._finish", "end", 2
     ),
     "before projection": Point(SLICE, "begin", 2),
     "in the middle of projection": Point(

@@ -46,15 +46,17 @@ POINTS = {
         "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "end", 5
     ),
     "after COMMIT, on the loop": Point(
-        "dealer.service.command_processor:CommandProcessor.settled", "begin", 5
+        "dealer.service.commands.processor:CommandProcessor.settled", "begin", 5
     ),
     "after push, before reply": Point(
         "dealer.gateway.push.broadcaster:Broadcaster.publish", "end", 5
     ),
     "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
     "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
-    "another node appended first": Point("dealer.service.reload:Reloader._reload", "begin"),
-    "the other's events are read": Point("dealer.service.loading:Loader.advance", "end"),
+    "another node appended first": Point(
+        "dealer.service.commands.reload:Reloader._reload", "begin"
+    ),
+    "the other's events are read": Point("dealer.service.tables.loading:Loader.advance", "end"),
     "a hint arrives": Point("dealer.eventlog.postgres.notifier:Notifier._on_hint", "begin", 3),
     "in the middle of projection": Point(
         "dealer.projector.writer:ReadModelWriter.write", "begin", 2

@@ -18,7 +18,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dealer.eventlog.postgres.notifier import Notifier
-from dealer.service import head_poller
+from dealer.service.nodes import head_poller
 
 LATE = 0.3
 """Most seconds that a notification is delayed."""

@@ -22,7 +22,7 @@ from dealer.client import RemoteTable
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, OpenRound, StartShuffle, TakeSeat
 from dealer.gateway import serve as open_gateway
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 HOST = Actor(host=True)
 

@@ -19,23 +19,27 @@ import pytest
 
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service import archiver
+from dealer.service.operations import archiver
 
 from .conftest import Ask, Played, Serve
 
 pytestmark = pytest.mark.slow
 
 POINTS = {
-    "the bundle is verified": ("dealer.service.archiver:require_valid", "end", "1"),
-    "the draft is on disk": ("dealer.service.archiver:write_file", "call os:replace", "1"),
-    "the bundle has its name": (
-        "dealer.service.archiver:write_file",
-        "call dealer.service.archiver:sync_folder",
+    "the bundle is verified": ("dealer.service.operations.archiver:require_valid", "end", "1"),
+    "the draft is on disk": (
+        "dealer.service.operations.archiver:write_file",
+        "call os:replace",
         "1",
     ),
-    "the file is verified": ("dealer.service.archiver:require_valid", "end", "2"),
-    "the table is archived": ("dealer.service.admin:AdminService.archive", "end", "1"),
-    "some rows are deleted": ("dealer.service.archiver:delete_slice", "end", "1"),
+    "the bundle has its name": (
+        "dealer.service.operations.archiver:write_file",
+        "call dealer.service.operations.archiver:sync_folder",
+        "1",
+    ),
+    "the file is verified": ("dealer.service.operations.archiver:require_valid", "end", "2"),
+    "the table is archived": ("dealer.service.identity.admin:AdminService.archive", "end", "1"),
+    "some rows are deleted": ("dealer.service.operations.archiver:delete_slice", "end", "1"),
 }
 """Points at which the process is killed, as arguments of `tests/harness/dies_at.py`."""
 ROOT = Path(__file__).parents[2]

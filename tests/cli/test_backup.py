@@ -19,8 +19,8 @@ import pytest
 
 from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
-from dealer.service.backup import Folders, back_up
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.operations.backup import Folders, back_up
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.harness.postgres import Postgres, migrated, own_server, programs
 from tests.service.tables import shuffled_table

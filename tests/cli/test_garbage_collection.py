@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 COLLECTIONS = """
 import gc, weakref
 from dealer.cli.garbage_collection import NEVER, FullCollections
-import dealer.gateway, dealer.service.startup
+import dealer.gateway, dealer.service.build
 
 class Node:
     pass

@@ -9,7 +9,7 @@ import pytest
 
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 from .conftest import Ask, Played
 

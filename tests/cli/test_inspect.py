@@ -22,7 +22,7 @@ from dealer.proof import bundle, canonical
 from dealer.proof.checkpoint import Signer
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 from .conftest import Ask, Played
 

@@ -18,7 +18,7 @@ import pytest
 
 from dealer.cli import main
 from dealer.game.commands import Actor, CloseRound, CloseTable, OpenRound, StartShuffle
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 from .conftest import Ask, Played
 

@@ -69,5 +69,5 @@ def test_all_that_verifies_and_shuffles_is_listed() -> None:
         for path in (ROOT / "dealer").rglob("*.py")
         if "secret_length" in (text := path.read_text("utf-8")) and "token_bytes" in text
     ]
-    assert draws == ["dealer/service/executor.py"]
+    assert draws == ["dealer/service/commands/executor.py"]
     assert set(draws) <= listed

@@ -12,7 +12,7 @@ import pytest
 
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.harness.composed import Database, composed
 from tests.harness.postgres import OwnServer, migrated, own_server, query
 

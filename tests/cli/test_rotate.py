@@ -19,11 +19,11 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, OpenRound, StartShuffle
 from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, LiveTable, Service
-from dealer.service.admin import read_audit_entries
-from dealer.service.execution import ANONYMOUS_SCOPE
-from dealer.service.key_rotation import retire_keys
-from dealer.service.maintenance import POLL_SECONDS
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.commands.maintenance import POLL_SECONDS
+from dealer.service.identity.admin import read_audit_entries
+from dealer.service.operations.key_rotation import retire_keys
+from dealer.service.tables.execution import ANONYMOUS_SCOPE
 
 from .conftest import Ask, Played
 
@@ -33,10 +33,14 @@ HOST = Actor(host=True)
 ROOT = Path(__file__).parents[2]
 DIES_AT = str(ROOT / "tests" / "harness" / "dies_at.py")
 POINTS = {
-    "the new key is on disk": ("dealer.service.key_rotation:make", "end", "1"),
-    "the old key has its second name": ("dealer.service.admin:AdminService.add_key", "begin", "1"),
-    "the log has the new key": ("dealer.service.admin:AdminService.add_key", "end", "1"),
-    "the new key is in place": ("dealer.service.key_rotation:sync_folder", "end", "2"),
+    "the new key is on disk": ("dealer.service.operations.key_rotation:make", "end", "1"),
+    "the old key has its second name": (
+        "dealer.service.identity.admin:AdminService.add_key",
+        "begin",
+        "1",
+    ),
+    "the log has the new key": ("dealer.service.identity.admin:AdminService.add_key", "end", "1"),
+    "the new key is in place": ("dealer.service.operations.key_rotation:sync_folder", "end", "2"),
 }
 """Points at which the process is killed, as arguments of `tests/harness/dies_at.py`."""
 CMD = "0123456789abcdef0123456789"
@@ -156,7 +160,7 @@ def test_a_running_server_finds_a_key_made_after_its_start(ask: Ask, played: Pla
 
 
 def _rotate(played: Played) -> None:
-    from dealer.service.key_rotation import rotate
+    from dealer.service.operations.key_rotation import rotate
 
     asyncio.run(rotate(played.url, "", "test"))
 
@@ -165,7 +169,7 @@ def test_a_running_server_takes_the_new_key_once_its_file_is_there(
     played: Played, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As on another machine, to which the key files are copied."""
-    caplog.set_level("INFO", "dealer.service.maintenance")
+    caplog.set_level("INFO", "dealer.service.commands.maintenance")
     key, elsewhere = played.folder / "dealer.db.key", played.folder / "elsewhere"
 
     async def keep_running() -> None:
@@ -189,7 +193,9 @@ def test_a_running_server_takes_the_new_key_once_its_file_is_there(
     copied = Path(shutil.copy(key, elsewhere / "key"))
     asyncio.run(keep_running())
     messages = [
-        one.getMessage() for one in caplog.records if one.name == "dealer.service.maintenance"
+        one.getMessage()
+        for one in caplog.records
+        if one.name == "dealer.service.commands.maintenance"
     ]
     assert messages == ["new key missing", "new key in use"]
     asyncio.run(_play_new_table(played))

@@ -12,7 +12,7 @@ import pytest
 from dealer.eventlog.migrate import revisions
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.harness.postgres import Postgres, query
 
 from .conftest import Ask, Serve

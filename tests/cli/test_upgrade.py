@@ -17,7 +17,7 @@ from dealer.errors import SchemaTooNew, UnknownEvent
 from dealer.eventlog import migrate
 from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import TakeSeat
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 from .conftest import Ask, Played
 

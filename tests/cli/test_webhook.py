@@ -6,7 +6,7 @@ import asyncio
 import json
 
 from dealer.eventlog import Log
-from dealer.service.admin import AdminService
+from dealer.service.identity.admin import AdminService
 
 from .conftest import Ask, Played
 

@@ -6,7 +6,7 @@ import pytest
 
 from dealer.client import connect
 from dealer.errors import BadRequest, SessionEnded
-from dealer.service.service_keys import new_key
+from dealer.service.identity.service_keys import new_key
 from tests.gateway.conftest import gateway, open_gateway, service
 from tests.harness.service_keys import add_key, revoke_key
 

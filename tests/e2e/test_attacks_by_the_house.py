@@ -15,8 +15,9 @@ from dealer.game.decide import decide
 from dealer.proof.checkpoint import open_note
 from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
-from dealer.service import CommitNotice, LiveTable, executor
-from dealer.service.execution import CommandExecution
+from dealer.service import CommitNotice, LiveTable
+from dealer.service.commands import executor
+from dealer.service.tables.execution import CommandExecution
 from tests.harness.malicious_server import (
     WAIT,
     MaliciousServer,

@@ -29,7 +29,8 @@ from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve
 from dealer.gateway.push.presence import Presence
 from dealer.proof.keys import player_digest
-from dealer.service import Service, clock, executor
+from dealer.service import Service, clock
+from dealer.service.commands import executor
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.limits import NO_RATES
 

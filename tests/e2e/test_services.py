@@ -76,7 +76,7 @@ async def test_a_server_that_is_killed_between_a_claim_and_its_table(tmp_path: P
     async with server:
         key = (await server.run_command("key", "add", "shop", "--may", "open,read")).strip()
         await (await connected(server, key)).close()
-    point = ("dealer.service.table_lifecycle:TableLifecycle.load_or_create", "begin", "1")
+    point = ("dealer.service.commands.table_lifecycle:TableLifecycle.load_or_create", "begin", "1")
     server.program = ("tests/harness/dies_at.py", *point)
     await server.open()
     client = await connected(server, key)

@@ -15,7 +15,7 @@ from dealer.game.commands import Actor, OpenRound, StartShuffle, TakeSeat
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service import CommitNotice, LiveTable
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.harness.card_truth import leaves
 from tests.harness.server_process import PATIENT, ServerProcess
 from tests.harness.table_of_clients import RecordedClient, client

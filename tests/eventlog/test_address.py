@@ -11,7 +11,7 @@ from dealer.analysis.open_log import open_log
 from dealer.errors import ConfigurationError
 from dealer.eventlog import Log
 from dealer.eventlog.address import database_file, sqlite_address
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 
 @pytest.mark.parametrize(

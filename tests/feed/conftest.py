@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dealer.service import Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.service.conftest import postgres_url, url
 
 __all__ = ["postgres_url", "url"]

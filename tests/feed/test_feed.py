@@ -16,7 +16,7 @@ from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.proof import canonical
 from dealer.proof.tree import leaf_hash
 from dealer.service import LiveTable, Service
-from dealer.service.archiver import Archiver
+from dealer.service.operations.archiver import Archiver
 from dealer.webhooks.delivery import body_of
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, next_page, read_all, versions

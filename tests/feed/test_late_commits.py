@@ -9,8 +9,8 @@ import pytest
 
 from dealer.feed.reader import FeedFilter
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
-from dealer.service.archiver import Archiver
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.operations.archiver import Archiver
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, read_all, versions
 from tests.harness.service_keys import add_key

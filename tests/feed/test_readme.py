@@ -16,7 +16,7 @@ from dealer.feed.lines import one_line
 from dealer.gateway import Gateway
 from dealer.proof.canonical import dump
 from dealer.proof.tree import leaf_hash
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.gateway.conftest import serving
 from tests.harness.service_keys import add_key
 from tests.service.tables import shuffled_table

@@ -19,8 +19,8 @@ from cloudevents.core.formats.json import JSONFormat
 from cryptography.exceptions import InvalidSignature
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from dealer.service.startup import open_service
-from dealer.service.webhooks import WebhookAdmin
+from dealer.service.build import open_service
+from dealer.service.operations.webhooks import WebhookAdmin
 from dealer.webhooks.delivery import SIGNINGS, WebhookSigner
 from tests.gateway.rpc_client import eventually
 from tests.harness.npm import BUILD, command

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from dealer.gateway import Gateway, Limits, serve
-from dealer.service import Service, head_poller
-from dealer.service.startup import open_service
+from dealer.service import Service
+from dealer.service.build import open_service
+from dealer.service.nodes import head_poller
 from tests.gateway.rpc_client import RpcClient
 from tests.harness.empty_log import empty_log
 from tests.harness.limits import NO_RATES

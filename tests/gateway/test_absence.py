@@ -8,7 +8,7 @@ import pytest
 
 from dealer.gateway.push import absence
 from dealer.proof.verify import verify
-from dealer.service import head_poller
+from dealer.service.nodes import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import eventually

@@ -20,7 +20,7 @@ import pytest
 import dealer
 from dealer.gateway.server import Gateway, serve
 from dealer.service import Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import RpcClient
 

@@ -8,7 +8,7 @@ import pytest
 
 from dealer.game.events import TableOpened
 from dealer.proof.verify import verify
-from dealer.service import table_ids
+from dealer.service.tables import table_ids
 from tests.gateway.rpc_client import Refusal
 from tests.gateway.tables import seat_and_shuffle
 

@@ -15,7 +15,7 @@ from dealer.gateway.rate_limit.costs import BYTE_SECONDS, EVENT_SECONDS, MESSAGE
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.gateway.rpc import dispatcher
 from dealer.proof.tree import leaf_hash
-from dealer.service import consistency
+from dealer.service.reading import consistency
 from tests.gateway.conftest import TEST_LIMITS, ManualClock
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import Refusal, eventually, reason_of, refusal

@@ -18,7 +18,7 @@ from dealer.game.events import TYPES
 from dealer.gateway import Gateway
 from dealer.gateway.pages import feed as http_feed
 from dealer.service import LiveTable
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.gateway.conftest import Connect, serving
 from tests.gateway.http_client import HttpResponse, get
 from tests.gateway.rpc_client import eventually, reason_of

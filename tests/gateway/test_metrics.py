@@ -14,7 +14,7 @@ from dealer.eventlog.address import is_postgres
 from dealer.gateway import Gateway
 from dealer.gateway.rpc.methods import METHODS
 from dealer.histogram import Histogram
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.gateway.conftest import Connect, serving
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import Refusal, eventually

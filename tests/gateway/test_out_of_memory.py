@@ -22,7 +22,7 @@ from dealer.gateway.rate_limit.budgets import Bucket
 from dealer.gateway.rpc import dispatcher
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
-from dealer.service.memory import MEMORY
+from dealer.service.operations.probe import MEMORY
 from tests.gateway.conftest import Connect
 from tests.gateway.rpc_client import Refusal, RpcClient
 

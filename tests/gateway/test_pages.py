@@ -12,7 +12,7 @@ from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.gateway import Gateway
 from dealer.proof.verify import verify
-from dealer.service import probe
+from dealer.service.operations import probe
 from tests.gateway.http_client import get
 from tests.gateway.tables import seat_and_shuffle, seat_players
 

@@ -21,7 +21,7 @@ from dealer.gateway import Gateway
 from dealer.gateway.pages.ranges import Span, span_of
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify import verify
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.gateway.conftest import TEST_LIMITS, serving
 from tests.gateway.http_client import HttpResponse, get
 from tests.gateway.rpc_client import eventually

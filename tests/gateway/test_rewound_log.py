@@ -12,7 +12,7 @@ import dealer
 from dealer.errors import HouseCheated
 from dealer.eventlog.postgres.notifier import Notifier
 from dealer.gateway import Gateway
-from dealer.service import head_poller
+from dealer.service.nodes import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.rpc_client import Refusal, RpcClient, reason_of
 from tests.gateway.tables import SeatedTable, seat_and_shuffle, seat_players

@@ -20,8 +20,8 @@ from sqlalchemy import Engine, event
 
 from dealer.gateway import Gateway
 from dealer.projector.schema import MODELS
-from dealer.service.close_tables import AutoClose
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.operations.close_tables import AutoClose
 from tests.gateway import recorded_game
 from tests.gateway.conftest import serving
 from tests.gateway.http_client import get

@@ -19,7 +19,7 @@ from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema import asyncapi, openrpc
 from dealer.gateway.schema.json_schema import schemas
 from dealer.gateway.wire.types import REF
-from dealer.service.table_ids import check_rules
+from dealer.service.tables.table_ids import check_rules
 
 ASYNCAPI = json.loads(asyncapi())
 OPENRPC = json.loads(openrpc())

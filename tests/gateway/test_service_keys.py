@@ -11,7 +11,7 @@ from websockets.exceptions import InvalidStatus
 
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.methods import METHODS
-from dealer.service.service_keys import POLL_SECONDS, RIGHTS, new_key
+from dealer.service.identity.service_keys import POLL_SECONDS, RIGHTS, new_key
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient, reason_of, refusal, refused_status
 from tests.gateway.tables import seat_players

@@ -11,7 +11,7 @@ import pytest
 from dealer.gateway import Gateway
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.admin import read_audit_entries
+from dealer.service.identity.admin import read_audit_entries
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import (
     Refusal,
@@ -190,7 +190,7 @@ async def test_a_service_lists_its_own_tables_by_page(service, gateway, connect)
 async def test_a_page_reads_a_bounded_number_of_tables(
     service, gateway, connect, monkeypatch
 ) -> None:
-    monkeypatch.setattr("dealer.service.service_tables.SCANNED", 3)
+    monkeypatch.setattr("dealer.service.identity.service_tables.SCANNED", 3)
     client = await connect(**with_key(await add_key(service)))
     tables = sorted([(await client.call("table.open"))["table"] for _ in range(8)])
     await client.call("table.close", table=tables[-1])

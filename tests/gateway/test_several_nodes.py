@@ -9,7 +9,7 @@ import pytest
 from dealer.eventlog.postgres.notifier import Notifier
 from dealer.gateway import Gateway
 from dealer.proof.checkpoint import Cosigner
-from dealer.service import head_poller
+from dealer.service.nodes import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.test_presence import connected, until_presence
 

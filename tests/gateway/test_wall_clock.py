@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dealer.gateway import Gateway
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.gateway.conftest import Connect, serving
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
 from tests.service.wall_clock import HOUR, WallClock

@@ -11,7 +11,7 @@ from dealer.errors import DealerError
 from dealer.projector.rebuild import Rebuild
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 
 FILES = ("", "-wal", "-journal", ".key")
 """Suffixes of the files of a database; a server needs all that exist to open it."""

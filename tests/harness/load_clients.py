@@ -12,7 +12,7 @@ from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.service_keys import ServiceKey
 
 HELD = 32
 """Queued requests of a session above which no more are sent."""

@@ -26,8 +26,8 @@ from dealer.gateway.server import serve
 from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import Report, verify
 from dealer.service import CommandResult, CommitNotice, LiveTable, Service
-from dealer.service.execution import CommandExecution
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.tables.execution import CommandExecution
 from tests.harness.limits import NO_RATES
 from tests.harness.server_process import PATIENT
 from tests.harness.table_of_clients import Clients, RecordedClient, client, connect_clients

@@ -9,7 +9,7 @@ from typing import Any
 
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.harness.limits import NO_RATES
 
 

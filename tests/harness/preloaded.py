@@ -9,4 +9,4 @@ import uvloop
 
 import dealer.cli.main
 import dealer.gateway.observe.tracing
-import dealer.service.startup
+import dealer.service.build

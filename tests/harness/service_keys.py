@@ -6,8 +6,8 @@ from typing import Any
 
 from dealer.eventlog import Log
 from dealer.service import Service
-from dealer.service.admin import AdminService
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.admin import AdminService
+from dealer.service.identity.service_keys import ServiceKey
 
 ALL = ("open", "seat", "read", "close")
 

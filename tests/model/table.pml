@@ -1,8 +1,8 @@
 /* One table at two nodes: append, cache ahead of the log, repeated commands, projector, archive.
  *
- * Follows dealer/service/live_table.py (states of a table in memory), dealer/eventlog/writer.py
+ * Follows dealer/service/tables/live_table.py (states of a table in memory), dealer/eventlog/writer.py
  * (chains, conflicts, unknown outcomes of COMMIT), dealer/projector (cursor) and
- * dealer/service/archiver.py. An event is the id of the command that wrote it; the last command
+ * dealer/service/operations/archiver.py. An event is the id of the command that wrote it; the last command
  * closes the table. Each `atomic` block is one step of one process: a COMMIT, a step of an event
  * loop, a system call that is durable when it returns. A process may crash between any two of them.
  *

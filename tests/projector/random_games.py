@@ -37,8 +37,8 @@ from dealer.game.events import Event
 from dealer.game.state import Round, Table, evolve
 from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
-from dealer.service.executor import encode
-from dealer.service.round_secret import RoundSecret
+from dealer.service.commands.executor import encode
+from dealer.service.tables.round_secret import RoundSecret
 from tests.harness.postgres import Blocking
 from tests.projector.databases import AnyConnection
 

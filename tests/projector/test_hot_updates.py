@@ -14,7 +14,7 @@ from dealer.projector import lagging
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.harness.postgres import Blocking, Postgres
 from tests.projector.databases import catch_up, once, projected
 from tests.projector.random_games import HOST, Game, short_game

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dealer.service import Service
-from dealer.service.startup import open_service as open_with_tasks
+from dealer.service.build import open_service as open_with_tasks
 from tests.harness.empty_log import empty_log
 from tests.harness.postgres import Postgres
 from tests.service.bare_service import bare_service
@@ -70,8 +70,8 @@ async def open_nodes(postgres_url: str, tmp_path: Path) -> AsyncIterator[OpenNod
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A savepoint in memory after each event, and in the database after each checkpoint."""
-    monkeypatch.setattr("dealer.service.savepoint.STORE_EVERY", 1)
-    monkeypatch.setattr("dealer.service.loading.STORE_EVERY", 1)
-    monkeypatch.setattr("dealer.service.stored_savepoints.STORE_EVERY", 1)
-    monkeypatch.setattr("dealer.service.stored_savepoints.ON_LEAVING", 1)
-    monkeypatch.setattr("dealer.service.live_table.SAVEPOINT_EVERY", 1)
+    monkeypatch.setattr("dealer.service.tables.savepoint.STORE_EVERY", 1)
+    monkeypatch.setattr("dealer.service.tables.loading.STORE_EVERY", 1)
+    monkeypatch.setattr("dealer.service.tables.stored_savepoints.STORE_EVERY", 1)
+    monkeypatch.setattr("dealer.service.tables.stored_savepoints.ON_LEAVING", 1)
+    monkeypatch.setattr("dealer.service.tables.live_table.SAVEPOINT_EVERY", 1)

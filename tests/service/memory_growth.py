@@ -21,7 +21,7 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Command, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.projector.runner import Projector
 from dealer.service import IdempotencyKey, LiveTable, Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.service.tables import HOST
 
 LARGE = tuple(f"{number:04}" for number in range(1024))

@@ -14,7 +14,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.service import LiveTable, Service
-from dealer.service.round_secret import RoundSecret
+from dealer.service.tables.round_secret import RoundSecret
 from tests.service.tables import HOST
 
 CODES = tuple("abcdefgh")

@@ -15,8 +15,9 @@ from dealer.eventlog import Log
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import Cosigner
-from dealer.service import LiveTable, Service, archiver
-from dealer.service.deadlines import Wait
+from dealer.service import LiveTable, Service
+from dealer.service.commands.deadlines import Wait
+from dealer.service.operations import archiver
 from tests.service.conftest import OpenService
 from tests.service.tables import HOST, bundle_of
 

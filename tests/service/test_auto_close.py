@@ -10,9 +10,10 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, LeaveSeat, OpenRound, TakeSeat
 from dealer.projector.runner import Projector
 from dealer.proof.verify import verify
-from dealer.service import LiveTable, Service, close_tables
-from dealer.service.close_tables import AutoClose
-from dealer.service.decks import RULE
+from dealer.service import LiveTable, Service
+from dealer.service.operations import close_tables
+from dealer.service.operations.close_tables import AutoClose
+from dealer.service.tables.decks import RULE
 
 HOST = Actor(host=True)
 HOUR = 3_600_000

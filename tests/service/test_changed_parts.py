@@ -7,7 +7,7 @@ import pytest
 from dealer.errors import DatabaseDamaged
 from dealer.game.commands import Actor, AddNote, CloseRound, Draw, StartShuffle
 from dealer.service import LiveTable, Service
-from dealer.service.round_secret import RoundSecret
+from dealer.service.tables.round_secret import RoundSecret
 from tests.harness.damage import change_table, version_of
 from tests.service.conftest import OpenService
 from tests.service.tables import HOST, new_table

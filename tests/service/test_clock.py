@@ -9,9 +9,9 @@ import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.gateway import serve
-from dealer.service import probe
+from dealer.service.build import open_service
 from dealer.service.clock import Clock, utc_ms
-from dealer.service.startup import open_service
+from dealer.service.operations import probe
 from tests.gateway.http_client import get
 
 
@@ -43,7 +43,7 @@ async def test_the_server_is_not_ready_while_its_clock_is_wrong(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    caplog.set_level("INFO", "dealer.service.probe")
+    caplog.set_level("INFO", "dealer.service.operations.probe")
     monkeypatch.setattr(probe, "SECONDS", 3600.0)
     async with (
         open_service(postgres_url, house_key=tmp_path / "house.key", clock=skewed(skew)) as service,

@@ -14,9 +14,9 @@ from dealer.eventlog import EventRecord
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.rows import leaf_of
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
-from dealer.service import consistency
-from dealer.service.consistency import ConsistencyProofs
-from dealer.service.live_table import LiveTable
+from dealer.service.reading import consistency
+from dealer.service.reading.consistency import ConsistencyProofs
+from dealer.service.tables.live_table import LiveTable
 
 A = bytes(16)
 BLOCK = 8

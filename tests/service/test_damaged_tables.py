@@ -11,7 +11,7 @@ import pytest
 from dealer.errors import DatabaseDamaged, DealerError, TableIsClosed, Unavailable
 from dealer.game.commands import CloseRound, CloseTable
 from dealer.service import CommitNotice, LiveTable, Service
-from dealer.service.live_table import TableState
+from dealer.service.tables.live_table import TableState
 from tests.harness.damage import change_log
 from tests.service.conftest import OpenService
 from tests.service.tables import HOST, new_table, shuffled_table

@@ -10,7 +10,7 @@ import pytest
 from dealer.errors import CommandReused, UnknownTable
 from dealer.gateway.wire.params import TableOpen
 from dealer.service import IdempotencyKey, Service
-from dealer.service.decks import LENGTH, deck_key, new_deck_id
+from dealer.service.tables.decks import LENGTH, deck_key, new_deck_id
 from tests.service.bare_service import bare_service
 
 

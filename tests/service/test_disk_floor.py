@@ -10,8 +10,9 @@ import pytest
 from dealer.errors import Disabled
 from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.gateway import serve
-from dealer.service import Service, maintenance
-from dealer.service.startup import open_service
+from dealer.service import Service
+from dealer.service.build import open_service
+from dealer.service.commands import maintenance
 from tests.gateway.http_client import get
 from tests.service.tables import HOST, OPEN_ROUND
 

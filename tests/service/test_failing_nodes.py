@@ -17,8 +17,10 @@ from dealer.game.commands import (
     StartShuffle,
     TakeSeat,
 )
-from dealer.service import IdempotencyKey, deadlines, head_poller
-from dealer.service.live_table import TableState
+from dealer.service import IdempotencyKey
+from dealer.service.commands import deadlines
+from dealer.service.nodes import head_poller
+from dealer.service.tables.live_table import TableState
 from tests.harness.postgres import query
 from tests.service.conftest import OpenNodes
 from tests.service.tables import (

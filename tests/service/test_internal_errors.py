@@ -11,8 +11,8 @@ import pytest
 from dealer.errors import DatabaseUnavailable, Unavailable
 from dealer.game.commands import StartShuffle, TakeSeat
 from dealer.service import CommandResult, IdempotencyKey, Service
-from dealer.service.execution import CommandExecution
-from dealer.service.live_table import LiveTable, TableState
+from dealer.service.tables.execution import CommandExecution
+from dealer.service.tables.live_table import LiveTable, TableState
 from tests.service.tables import HOST, new_table, shared_table
 
 

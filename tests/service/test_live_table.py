@@ -12,8 +12,8 @@ import pytest
 import dealer
 from dealer.errors import TableArchived, Unavailable
 from dealer.game.commands import Actor, CloseRound
-from dealer.service.execution import CommandExecution, Outcome
-from dealer.service.live_table import TRANSITIONS, LiveTable, TableState
+from dealer.service.tables.execution import CommandExecution, Outcome
+from dealer.service.tables.live_table import TRANSITIONS, LiveTable, TableState
 
 TABLE = bytes(16)
 METHODS: dict[str, Callable[[LiveTable], object]] = {
@@ -108,7 +108,7 @@ async def test_only_a_log_that_cannot_be_read_refuses_those_who_wait() -> None:
 
 def test_only_the_live_table_assigns_its_state() -> None:
     found = []
-    for file in Path(dealer.__file__).parent.glob("service/*.py"):
+    for file in Path(dealer.__file__).parent.glob("service/**/*.py"):
         if file.name == "live_table.py":
             continue
         for node in ast.walk(ast.parse(file.read_text())):

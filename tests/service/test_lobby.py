@@ -15,8 +15,9 @@ from dealer.game.commands import CloseTable, TakeSeat
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
-from dealer.service import Service, lobby
-from dealer.service.lobby import LISTED, Lobby, network_of
+from dealer.service import Service
+from dealer.service.reading import lobby
+from dealer.service.reading.lobby import LISTED, Lobby, network_of
 from tests.service.tables import HOST
 
 NAME = "🂡" * 64

@@ -7,8 +7,8 @@ import pytest
 from dealer.errors import DatabaseDamaged
 from dealer.game.commands import Actor, CloseRound, Draw, Show, StartShuffle
 from dealer.service import LiveTable, Service
-from dealer.service.log_check import Keys, find_damaged, require_intact
-from dealer.service.round_secret import RoundSecret
+from dealer.service.operations.log_check import Keys, find_damaged, require_intact
+from dealer.service.tables.round_secret import RoundSecret
 from tests.harness.damage import change_table, version_of
 from tests.service.tables import HOST, new_table
 

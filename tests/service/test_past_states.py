@@ -26,7 +26,7 @@ from dealer.game.copies import copy_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import SeatHolder, Table
 from dealer.service import LiveTable, Service
-from dealer.service.past_states import AnySecret, table_at
+from dealer.service.reading.past_states import AnySecret, table_at
 from tests.service.tables import HOST, OPEN_ROUND, bundle_of
 
 ANN, BOB = Actor(seat=1), Actor(seat=2)

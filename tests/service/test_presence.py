@@ -12,9 +12,9 @@ from dealer.eventlog.presence import Attendance, Heartbeat, forget
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.proof.checkpoint import Cosigner, cosigners, read_checkpoint
 from dealer.service import CommitNotice, LiveTable, Service
-from dealer.service import presence as module
-from dealer.service.checkpoints import COSIGNABLE
-from dealer.service.presence import EXPIRY_SECONDS, SharedPresence
+from dealer.service.nodes import presence as module
+from dealer.service.nodes.presence import EXPIRY_SECONDS, SharedPresence
+from dealer.service.reading.checkpoints import COSIGNABLE
 from tests.service.tables import HOST, new_table, shared_table
 
 ANN = Attendance(frozenset({(1, 2)}), 1)

@@ -16,10 +16,9 @@ from dealer.errors import DatabaseFull, DatabaseLocked, Unavailable
 from dealer.eventlog import health
 from dealer.eventlog.address import is_postgres
 from dealer.projector.runner import Projector
-from dealer.service import Service, memory
-from dealer.service import probe as module
-from dealer.service.memory import MEMORY, RESERVE
-from dealer.service.probe import Probe
+from dealer.service import Service
+from dealer.service.operations import probe as module
+from dealer.service.operations.probe import MEMORY, RESERVE, Probe
 
 
 class Clock:
@@ -240,7 +239,7 @@ async def test_without_a_reserve_the_process_is_not_ready(
         assert (file, size) == (-1, RESERVE)
         raise OSError(ENOMEM, "no memory")
 
-    monkeypatch.setattr(memory, "mmap", full)
+    monkeypatch.setattr(module, "mmap", full)
     for _ in range(2):
         await probe.check()
         assert probe.problem is not None

@@ -25,8 +25,8 @@ from dealer.game.commands import (
 from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.proof.keys import player_digest
 from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
-from dealer.service.execution import CommandExecution, PendingDraw
-from dealer.service.random_draws import RandomDraws
+from dealer.service.commands.random_draws import RandomDraws
+from dealer.service.tables.execution import CommandExecution, PendingDraw
 from tests.service.tables import (
     HOST,
     NONCE,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.game.commands import Actor, CloseRound
-from dealer.service.execution import (
+from dealer.service.tables.execution import (
     BUCKET,
     BUCKETS,
     CommandExecution,

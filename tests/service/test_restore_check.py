@@ -19,10 +19,11 @@ from dealer.eventlog.backends import migrate_database
 from dealer.eventlog.high_water_mark import MarkRecord, read_marks
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
 from dealer.proof.verify import verify
-from dealer.service import Service, restore_check, startup
-from dealer.service.admin import read_audit_entries
-from dealer.service.close_tables import close_tables
-from dealer.service.startup import open_service
+from dealer.service import Service, build
+from dealer.service.build import open_service
+from dealer.service.identity.admin import read_audit_entries
+from dealer.service.operations import restore_check
+from dealer.service.operations.close_tables import close_tables
 from tests.harness.postgres import Postgres, query
 from tests.service.tables import HOST, bundle_of, commit_entropy, new_table, shuffled_table
 
@@ -354,7 +355,7 @@ async def test_a_running_node_follows_its_log_to_another_database(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failover that lost nothing: the next start does not close its tables."""
-    monkeypatch.setattr(startup, "MARK_SECONDS", 0.01)
+    monkeypatch.setattr(build, "MARK_SECONDS", 0.01)
     monkeypatch.setattr(ReadOnlyLog, "identity", _identity("before"))
     async with opened() as service:
         live_table = await table_with_a_draw(service)
@@ -377,11 +378,11 @@ async def test_a_running_node_does_not_follow_where_its_events_are_lost(
         asked.set()
         return MarkRecord(bytes(8), bytes(16), bytes(16), 9, bytes(32))
 
-    monkeypatch.setattr(startup, "MARK_SECONDS", 0.01)
+    monkeypatch.setattr(build, "MARK_SECONDS", 0.01)
     async with opened() as service:
         await table_with_a_draw(service)
         before = await restore_check.homes(service.log)
-        monkeypatch.setattr(startup, "find_lost", lost)
+        monkeypatch.setattr(build, "find_lost", lost)
         monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
         async with asyncio.timeout(30):
             await asked.wait()
@@ -440,7 +441,7 @@ async def test_events_of_other_nodes_are_in_the_mark(
 async def test_a_running_node_adopts_the_new_generation(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(startup, "MARK_SECONDS", 0.01)
+    monkeypatch.setattr(build, "MARK_SECONDS", 0.01)
     async with opened() as service:
         live_table = await table_with_a_draw(service)
         await service.log.put_metadata("generation.1", b"g" * 16)

@@ -13,10 +13,10 @@ from dealer.eventlog.seat_subjects import Subject
 from dealer.game.commands import Actor, AddNote, CloseTable, LeaveSeat, MoveSeat, TakeSeat
 from dealer.game.state import SeatHolder
 from dealer.service import LiveTable, Service
-from dealer.service.archiver import Archiver
-from dealer.service.execution import IdempotencyKey
-from dealer.service.seat_claims import ATTEMPTS, SeatClaim
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.seat_claims import ATTEMPTS, SeatClaim
+from dealer.service.identity.service_keys import ServiceKey
+from dealer.service.operations.archiver import Archiver
+from dealer.service.tables.execution import IdempotencyKey
 from tests.service.conftest import OpenNodes, OpenService
 
 COUNT = "SELECT count(*) FROM seat_subject"

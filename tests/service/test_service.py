@@ -44,8 +44,8 @@ from dealer.game.view import snapshot as view_of
 from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
 from dealer.service import CommandResult, CommitNotice, IdempotencyKey, LiveTable, Service
-from dealer.service.execution import ANONYMOUS_SCOPE, CommandExecution
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.tables.execution import ANONYMOUS_SCOPE, CommandExecution
 from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of, shuffled_table
 
 
@@ -200,7 +200,7 @@ async def test_a_load_has_the_events_of_other_processes(open_service) -> None:
 async def test_events_of_other_processes_are_published(
     open_service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dealer.service.head_poller.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("dealer.service.nodes.head_poller.POLL_SECONDS", 0.01)
     one, other = await open_service(), await open_service()
     live_table = await new_table(one, players=1)
     live_table.subscribers.add("a subscriber")

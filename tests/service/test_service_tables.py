@@ -12,9 +12,9 @@ from dealer.errors import ConcurrentUpdate, ConfigurationError
 from dealer.game.commands import Actor, CloseTable
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.admin import AdminService
-from dealer.service.service_keys import ServiceKey, check_key, digest_of, new_key
-from dealer.service.service_tables import Owner, ServiceTables, list_tables
+from dealer.service.identity.admin import AdminService
+from dealer.service.identity.service_keys import ServiceKey, check_key, digest_of, new_key
+from dealer.service.identity.service_tables import Owner, ServiceTables, list_tables
 from tests.service.conftest import OpenService
 
 SHOP = ServiceKey(1, "shop", frozenset(("open", "read")))
@@ -64,7 +64,7 @@ async def test_a_key_has_authority_at_its_own_tables(service: Service) -> None:
 async def test_the_number_of_owners_in_memory_is_bounded(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dealer.service.service_tables.CACHED", 2)
+    monkeypatch.setattr("dealer.service.identity.service_tables.CACHED", 2)
     tables = [new_table() for _ in range(5)]
     for table in tables:
         await service.service_tables.claim(table, Owner(1))

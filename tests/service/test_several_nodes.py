@@ -14,8 +14,9 @@ from dealer.game.commands import Actor, CheckDeadlines, CloseRound, Draw, StartS
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
 from dealer.proof.verify import verify
-from dealer.service import IdempotencyKey, Service, head_poller
-from dealer.service.startup import open_service
+from dealer.service import IdempotencyKey, Service
+from dealer.service.build import open_service
+from dealer.service.nodes import head_poller
 from tests.harness.postgres import OwnServer, query
 from tests.service.conftest import OpenNodes
 from tests.service.tables import (

@@ -11,8 +11,8 @@ from dealer.game.events import CardDrawn
 from dealer.proof import codec
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service import Service
-from dealer.service.executor import NONCES, _hidden, encode
-from dealer.service.round_secret import RoundSecret, private_part
+from dealer.service.commands.executor import NONCES, _hidden, encode
+from dealer.service.tables.round_secret import RoundSecret, private_part
 
 TABLE = bytes(range(16))
 SECRET = RoundSecret(table=TABLE, round=3, secret=b"s" * 64, wrapped=b"")

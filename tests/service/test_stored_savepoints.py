@@ -24,8 +24,9 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.proof.tree import leaf_hash
-from dealer.service import Service, loading, stored_savepoints
-from dealer.service.execution import IdempotencyKey
+from dealer.service import Service
+from dealer.service.tables import loading, stored_savepoints
+from dealer.service.tables.execution import IdempotencyKey
 from tests.service.bare_service import bare_service
 from tests.service.conftest import OpenService
 from tests.service.savepoints import (

@@ -18,8 +18,8 @@ from dealer.errors import DatabaseUnavailable, Overloaded, UnknownTable
 from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.service import Service
-from dealer.service.live_table import TABLE_BYTES, LiveTable
-from dealer.service.table_cache import LOADS, TableCache
+from dealer.service.tables.cache import LOADS, TableCache
+from dealer.service.tables.live_table import TABLE_BYTES, LiveTable
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import HOST, OPEN_ROUND
 

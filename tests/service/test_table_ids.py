@@ -12,7 +12,7 @@ from dealer.eventlog.address import is_postgres
 from dealer.game.commands import TakeSeat
 from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, Service
-from dealer.service.execution import ANONYMOUS_SCOPE
+from dealer.service.tables.execution import ANONYMOUS_SCOPE
 from tests.harness.postgres import query
 
 CMD = "a-command-id-that-is-unguessable"

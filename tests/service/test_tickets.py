@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dealer.errors import BadToken, HouseKeyError, TicketExpired
 from dealer.eventlog.encryption import HouseKeys
 from dealer.service import LiveTable
-from dealer.service.service_keys import ServiceKey, ServiceKeys
-from dealer.service.tokens import TICKET_MAX, Tickets, ticket_digest, user_digest
+from dealer.service.identity.service_keys import ServiceKey, ServiceKeys
+from dealer.service.identity.tokens import TICKET_MAX, Tickets, ticket_digest, user_digest
 
 NOW = 1_800_000_000_000
 KEYS, OTHERS = HouseKeys(bytes(32)), HouseKeys(bytes(31) + b"\x01")

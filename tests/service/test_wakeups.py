@@ -11,8 +11,9 @@ import pytest
 from dealer.errors import DatabaseDamaged, Overloaded, TableArchived
 from dealer.game.cards import STANDARD
 from dealer.game.commands import OpenRound, StartShuffle, TakeSeat
-from dealer.service import LiveTable, Service, table_lifecycle
-from dealer.service.table_lifecycle import Wakeups
+from dealer.service import LiveTable, Service
+from dealer.service.commands import table_lifecycle
+from dealer.service.commands.table_lifecycle import Wakeups
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import HOST, Listener
 

@@ -13,7 +13,7 @@ from dealer.game.commands import StartShuffle
 from dealer.game.decide.shuffles import deadline
 from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import (
     HOST,

@@ -9,7 +9,7 @@ from dealer.eventlog.rows import leaf_of
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
 from dealer.proof.verify import verify
-from dealer.service.live_table import TableState
+from dealer.service.tables.live_table import TableState
 
 if TYPE_CHECKING:
     from tests.simulation.node import Node

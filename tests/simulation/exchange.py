@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from dealer.eventlog import EventRecord
 from dealer.game.tape import Tape
-from dealer.service import executor
+from dealer.service.commands import executor
 from tests.simulation.plan import CLIENTS
 
 if TYPE_CHECKING:

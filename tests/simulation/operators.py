@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from dealer.eventlog import Log
 from dealer.eventlog.key_file import existing_house_keys, key_file
-from dealer.service.admin import AdminService
-from dealer.service.archiver import Archiver
-from dealer.service.key_rotation import rotate
-from dealer.service.webhooks import WebhookAdmin
+from dealer.service.identity.admin import AdminService
+from dealer.service.operations.archiver import Archiver
+from dealer.service.operations.key_rotation import rotate
+from dealer.service.operations.webhooks import WebhookAdmin
 from tests.simulation.loop import Domain
 from tests.simulation.plan import Step
 from tests.simulation.receiver import URL

@@ -19,9 +19,9 @@ from dealer.eventlog.key_file import existing_house_keys, load_house_keys
 from dealer.eventlog.webhooks import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
-from dealer.service.admin import read_audit_entries
-from dealer.service.key_rotation import rotate
-from dealer.service.webhooks import WebhookAdmin
+from dealer.service.identity.admin import read_audit_entries
+from dealer.service.operations.key_rotation import rotate
+from dealer.service.operations.webhooks import WebhookAdmin
 from dealer.webhooks import requests, runner
 from tests.gateway.rpc_client import eventually
 from tests.harness.service_keys import add_key, give_table, revoke_key

@@ -81,7 +81,7 @@ async def archive_tables(
 
     Returns how many were archived, and the ids of those that could not be.
     """
-    from dealer.service.archiver import Archiver, exclusive
+    from dealer.service.operations.archiver import Archiver, exclusive
 
     with progress("Reading the log") as step:
         async with exclusive(folder), existing_log(database) as log:

@@ -80,7 +80,7 @@ def audit(
 async def _damage(database: str, table: str, house_key: Path | None) -> DatabaseDamaged | None:
     """What is wrong with the rows of the table in the log, which its bundle need not show."""
     from dealer.eventlog.backends import open_readonly
-    from dealer.service.log_check import keys_of, require_intact
+    from dealer.service.operations.log_check import keys_of, require_intact
 
     async with await open_readonly(database) as log:
         table_id = await find_table(log, table)

@@ -42,7 +42,7 @@ def backup(
     dealer backup today --database postgresql://dealer@db/dealer --house-key key
     ```
     """
-    from dealer.service.backup import Folders, back_up
+    from dealer.service.operations.backup import Folders, back_up
 
     folders = Folders(archive, packs, games)
     with usage_errors():
@@ -85,7 +85,7 @@ def restore(
     dealer restore today --database postgresql://dealer@db/dealer --house-key key
     ```
     """
-    from dealer.service import backup as backups
+    from dealer.service.operations import backup as backups
 
     folders = backups.Folders(archive, packs, games)
     with usage_errors():

@@ -16,8 +16,8 @@ from dealer.errors import BadRequest, HouseUnreachable, UnknownTable
 from dealer.eventlog.backends import open_readonly
 from dealer.outgoing import opener
 from dealer.proof import bundle
-from dealer.service.bundle import bundle_lines, bundle_range
-from dealer.service.table_prefix import TABLE_ID_BYTES
+from dealer.service.reading.bundle import bundle_lines, bundle_range
+from dealer.service.tables.table_ids import TABLE_ID_BYTES
 
 ANSWER_SECONDS = 30.0
 

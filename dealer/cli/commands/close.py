@@ -61,10 +61,10 @@ async def _close(
 ) -> int:
     from dealer.errors import Refused, TableIsClosed
     from dealer.eventlog.backends import open_readonly
-    from dealer.service.admin import AdminService
+    from dealer.service.build import open_service
     from dealer.service.clock import utc_ms
-    from dealer.service.close_tables import close_tables, open_tables
-    from dealer.service.startup import open_service
+    from dealer.service.identity.admin import AdminService
+    from dealer.service.operations.close_tables import close_tables, open_tables
 
     await (await open_readonly(database)).close()
     done = 0

@@ -72,7 +72,7 @@ async def _demo(url: str | None, database: str | None, house_key: Path | None, p
     from dealer.eventlog.address import sqlite_address
     from dealer.eventlog.backends import check_address
     from dealer.gateway import serve as open_gateway
-    from dealer.service.startup import open_service
+    from dealer.service.build import open_service
 
     if url is not None:
         table, fair = await _play_and_check(web_address(url), pace)

@@ -69,8 +69,8 @@ async def _change(
 ) -> tuple[str, bool]:
     from dealer.eventlog import Log
     from dealer.eventlog.backends import open_readonly
-    from dealer.service.admin import AdminService
-    from dealer.service.maintenance import WHOLE_SERVICE
+    from dealer.service.commands.maintenance import WHOLE_SERVICE
+    from dealer.service.identity.admin import AdminService
 
     if (table is None) == (not house):
         raise typer.BadParameter("Give a table, or --house.")

@@ -40,7 +40,7 @@ def journal(
 
 async def _print(limit: int, database: str, as_json: bool) -> None:
     from dealer.eventlog.backends import open_readonly
-    from dealer.service.admin import read_audit_entries
+    from dealer.service.identity.admin import read_audit_entries
 
     async with await open_readonly(database) as log:
         for line in await read_audit_entries(log, limit=limit):

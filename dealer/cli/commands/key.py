@@ -65,7 +65,7 @@ def add(
     dealer key add support --may admin --why "the support desk"
     ```
     """
-    from dealer.service.service_keys import check_key
+    from dealer.service.identity.service_keys import check_key
 
     rights = [right.strip() for right in may.split(",") if right.strip()]
     with usage_errors():
@@ -111,7 +111,7 @@ def revoke(
 
 
 async def _add(name: str, rights: list[str], why: str, database: str, who: str) -> str:
-    from dealer.service.admin import AdminService
+    from dealer.service.identity.admin import AdminService
 
     async with existing_log(database) as log:
         return await AdminService(log, who=who).add_service_key(name, rights, why=why)
@@ -128,7 +128,7 @@ async def _read(database: str) -> list[StoredKey]:
 async def _revoke(name: str, why: str, database: str, who: str) -> bool:
     from dealer.errors import ConfigurationError
     from dealer.eventlog import Log
-    from dealer.service.admin import AdminService
+    from dealer.service.identity.admin import AdminService
 
     if name not in {key.name for key in await _read(database)}:
         raise ConfigurationError(f"There is no key {name!r}; `dealer key list` lists the keys.")

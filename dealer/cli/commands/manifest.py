@@ -13,8 +13,8 @@ from dealer.version import __version__
 RANDOM_NUMBERS = (
     "client/entropy.py",  # the nonces of players
     "game/tape.py",  # the words that both determine, and unbiased numbers from them
-    "service/executor.py",  # the secret of the house
-    "service/round_secret.py",
+    "service/commands/executor.py",  # the secret of the house
+    "service/tables/round_secret.py",
     "web/client/entropy.js",
 )
 SHUFFLE = (
@@ -28,8 +28,8 @@ SHUFFLE = (
     "game/shuffle.py",
     "game/stacks.py",
     "game/state.py",
-    "service/insecure_decks.py",
-    "service/random_draws.py",
+    "service/tables/insecure_decks.py",
+    "service/commands/random_draws.py",
 )
 PROOF = ("proof", "web/verify.js")
 """A folder stands for all its modules."""

@@ -37,7 +37,7 @@ def migrate(
 async def _migrate(database: str, operator: str) -> tuple[str | None, str | None]:
     from dealer.eventlog import Log
     from dealer.eventlog.backends import check_address, migrate_database, revision
-    from dealer.service.admin import record_schema
+    from dealer.service.identity.admin import record_schema
 
     with usage_errors():
         check_address(database)

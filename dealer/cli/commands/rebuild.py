@@ -64,8 +64,8 @@ def rebuild(
 
 async def _rebuild(database: str, house_key: Path | None, operator: str) -> Checked:
     from dealer.projector.rebuild import Rebuild
-    from dealer.service.admin import AdminService
-    from dealer.service.log_check import find_damaged, keys_of
+    from dealer.service.identity.admin import AdminService
+    from dealer.service.operations.log_check import find_damaged, keys_of
 
     async with existing_log(database) as log:
         with progress("Replaying the log") as step:

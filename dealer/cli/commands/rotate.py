@@ -39,7 +39,7 @@ def rotate_key(
     dealer rotate-key --retire
     ```
     """
-    from dealer.service.key_rotation import retire_keys, rotate
+    from dealer.service.operations.key_rotation import retire_keys, rotate
 
     who = operator or whoami()
     if retire:

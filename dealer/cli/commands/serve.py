@@ -99,7 +99,7 @@ async def _serve(settings: Settings) -> None:
     from dealer.gateway import serve as open_gateway
     from dealer.gateway.net.listener import require_free
     from dealer.gateway.observe.tracing import tracing
-    from dealer.service.startup import open_service
+    from dealer.service.build import open_service
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -45,7 +45,7 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
 
     from dealer.eventlog.backends import open_readonly
     from dealer.projector.queries import NEWER, newest_tables
-    from dealer.service.maintenance import WHOLE_SERVICE
+    from dealer.service.commands.maintenance import WHOLE_SERVICE
 
     found = []
     async with await open_readonly(database) as log:

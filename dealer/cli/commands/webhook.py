@@ -26,7 +26,7 @@ from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from dealer.eventlog.webhooks import StoredWebhook
-    from dealer.service.webhooks import WebhookAdmin
+    from dealer.service.operations.webhooks import WebhookAdmin
 
 app = Commands(
     no_args_is_help=True,
@@ -92,7 +92,7 @@ def add(
 
     async def adding() -> tuple[int, str]:
         from dealer.eventlog.key_file import existing_house_keys, key_file
-        from dealer.service.webhooks import WebhookAdmin
+        from dealer.service.operations.webhooks import WebhookAdmin
 
         async with existing_log(database) as log:
             keys = await existing_house_keys(log, key_file(database, house_key))
@@ -191,7 +191,7 @@ def _change(
     change: Callable[[WebhookAdmin], Awaitable[bool]],
 ) -> None:
     async def run() -> bool:
-        from dealer.service.webhooks import WebhookAdmin
+        from dealer.service.operations.webhooks import WebhookAdmin
 
         async with existing_log(database) as log:
             return await change(WebhookAdmin(log, who=operator or whoami()))

@@ -28,8 +28,15 @@ from dealer.gateway.decks.cards import shown
 from dealer.gateway.rate_limit import costs
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service import CommandResult, LiveTable
-from dealer.service.decks import RULE, UNSHUFFLED, DeckNotes, deck_key, deck_rules, new_deck_id
-from dealer.service.execution import resolve
+from dealer.service.tables.decks import (
+    RULE,
+    UNSHUFFLED,
+    DeckNotes,
+    deck_key,
+    deck_rules,
+    new_deck_id,
+)
+from dealer.service.tables.execution import resolve
 
 ATTEMPTS = 3
 """How often the cards of a command are chosen, where another client was quicker."""
@@ -116,7 +123,7 @@ class Deck:
 
     async def notes(self) -> DeckNotes:
         """What the log says besides its cards."""
-        return await self._notes.read(self._context.service, self.live_table)
+        return await self._notes.read(self._context.service.reader, self.live_table)
 
     def codes(self, slots: Iterable[int]) -> list[str]:
         """The original's codes of cards."""

@@ -17,7 +17,7 @@ from dealer.game.stacks import DECK, pile
 from dealer.gateway.decks.cards import JOKERS, contents_of, described, logged, standard
 from dealer.gateway.decks.deck import API, Choice, Deck, NotFound
 from dealer.gateway.decks.parameters import Parameters
-from dealer.service.decks import EMPTY_PILE
+from dealer.service.tables.decks import EMPTY_PILE
 
 Members = dict[str, Any]
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from dealer.errors import DatabaseDamaged
-from dealer.service.memory import MEMORY
+from dealer.service.operations.probe import MEMORY
 
 MAX_KINDS = 1000
 """Kinds whose last line is remembered; lines of further kinds meanwhile are dropped."""

@@ -21,7 +21,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
-from dealer.service.commit_stats import BATCHES, CommitStats
+from dealer.service.commands.commit_stats import BATCHES, CommitStats
 from dealer.version import running_version
 
 

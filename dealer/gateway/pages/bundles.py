@@ -44,8 +44,8 @@ from dealer.gateway.pages.ranges import Span
 from dealer.gateway.pages.streams import BLOCK, blocks_of, stream
 from dealer.proof.bundle import checkpoint
 from dealer.service import LiveTable, Service
-from dealer.service import archive as archived
-from dealer.service.archive import ArchiveRecord
+from dealer.service.tables import archive as archived
+from dealer.service.tables.archive import ArchiveRecord
 
 JSONL = "application/jsonl; charset=utf-8"
 

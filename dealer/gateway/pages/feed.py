@@ -25,8 +25,8 @@ from dealer.gateway.net.admission import unauthorized
 from dealer.gateway.net.responses import response
 from dealer.gateway.pages.streams import BLOCK, stream
 from dealer.service import Service
-from dealer.service.feed_access import feed_filter
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.service_keys import ServiceKey
+from dealer.service.identity.service_tables import feed_filter
 
 NDJSON = "application/x-ndjson"
 SSE = "text/event-stream"
@@ -105,7 +105,7 @@ class FeedAnswers:
             raise BadRequest("The parameters of /feed are after, table, type and wait.")
         types = [each for name, text in asked if name == "type" for each in text.split(",")]
         table = members.get("table")
-        filter = await feed_filter(self._service, key, table=table, types=types)
+        filter = await feed_filter(self._service.log, key, table=table, types=types)
         wait = members.get("wait", "1")
         if wait not in ("0", "1"):
             raise BadRequest("`wait` is 0 or 1.")

@@ -52,8 +52,8 @@ from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
-from dealer.service import archive as archived
-from dealer.service.archive import ArchiveRecord
+from dealer.service.tables import archive as archived
+from dealer.service.tables.archive import ArchiveRecord
 
 PAGES = {"/": "lobby", "/audit": "audit"}
 TABLE_PAGES = {"": "table", "/audit": "audit"}

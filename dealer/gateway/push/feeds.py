@@ -23,7 +23,7 @@ from dealer.gateway.push.membership import Transport
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.service_keys import ServiceKey
 
 PAGE = 256
 """Events that are read, and encoded in one turn, about."""

@@ -17,8 +17,8 @@ from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.service import LiveTable
-from dealer.service.service_keys import ServiceKey
-from dealer.service.service_tables import scope_of
+from dealer.service.identity.service_keys import ServiceKey
+from dealer.service.identity.service_tables import scope_of
 
 
 class Transport(Protocol):

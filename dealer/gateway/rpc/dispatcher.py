@@ -34,7 +34,7 @@ from dealer.gateway.rpc.methods import METHODS, ONE_EVENT, Method
 from dealer.gateway.rpc.session import AUTOMATIC_WEIGHT, PING_FRAME, Session
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommandResult, IdempotencyKey
-from dealer.service.execution import CommandExecution, OnResult, Outcome
+from dealer.service.tables.execution import CommandExecution, OnResult, Outcome
 
 _reader = wire.Reader({name: method.params for name, method in METHODS.items()})
 

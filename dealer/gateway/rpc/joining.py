@@ -29,9 +29,9 @@ from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
 from dealer.service import CommandResult, LiveTable, Snapshot
-from dealer.service.execution import ANONYMOUS_SCOPE
-from dealer.service.service_keys import ServiceKey
-from dealer.service.service_tables import Owner, opening_key
+from dealer.service.identity.service_keys import ServiceKey
+from dealer.service.identity.service_tables import Owner, opening_key
+from dealer.service.tables.execution import ANONYMOUS_SCOPE
 from dealer.version import __version__
 
 

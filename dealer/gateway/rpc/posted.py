@@ -21,7 +21,7 @@ from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import protocol as wire
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.service_keys import ServiceKey
 
 
 class PostedAnswer(NamedTuple):

@@ -15,9 +15,8 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
 from dealer.gateway.wire.views import ServiceTableListing, TableListing, View
-from dealer.service.feed_access import feed_filter
-from dealer.service.service_keys import ServiceKey
-from dealer.service.service_tables import list_tables
+from dealer.service.identity.service_keys import ServiceKey
+from dealer.service.identity.service_tables import feed_filter, list_tables
 
 LISTED_PER_MESSAGE = 50
 """Tables of a service that a list may have for the cost of one more message."""
@@ -113,7 +112,7 @@ async def feed_follow(session: Session, call: Call) -> None:
     key, feed = session.service_key, session.context.service.feed
     if key is None:
         raise NotEntitled("Only a connection with a service key can follow the feed.")
-    filter = await feed_filter(session.context.service, key, table=q.table, types=q.type or [])
+    filter = await feed_filter(session.context.service.log, key, table=q.table, types=q.type or [])
     try:
         place = await feed.place(START if q.after is None else q.after)
     except ValueError:

@@ -26,11 +26,11 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
-from dealer.service.execution import ANONYMOUS_SCOPE, IdempotencyKey
-from dealer.service.live_table import LiveTable
-from dealer.service.seat_claims import SeatClaim, SeatClaims
-from dealer.service.service_tables import scope_of
-from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
+from dealer.service.identity.seat_claims import SeatClaim, SeatClaims
+from dealer.service.identity.service_tables import scope_of
+from dealer.service.tables.execution import ANONYMOUS_SCOPE, IdempotencyKey
+from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.table_ids import MIN_SECRET_CMD_LENGTH
 
 
 async def seat_ticket(session: Session, call: Call) -> None:

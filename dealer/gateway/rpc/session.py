@@ -31,7 +31,7 @@ from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.wire import protocol as wire
 from dealer.service import LiveTable
-from dealer.service.service_keys import ServiceKey
+from dealer.service.identity.service_keys import ServiceKey
 
 PING_FRAME = "ping frame"
 """Label of a WebSocket ping or pong in the metric of calls."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dealer.errors import DealerError, Overloaded, Refused, Unavailable
 from dealer.game.commands import Command
 from dealer.service import CommandResult, IdempotencyKey, Service
-from dealer.service.live_table import LiveTable
+from dealer.service.tables.live_table import LiveTable
 
 if TYPE_CHECKING:
     from tests.simulation.core.actor import Actor

@@ -14,7 +14,7 @@ from dealer.game import commands as c
 from dealer.game.events import SeatTaken
 from dealer.game.state import SeatHolder
 from dealer.service import IdempotencyKey, Service
-from dealer.service.admin import AdminService
+from dealer.service.identity.admin import AdminService
 from tests.simulation.core.choices import FACES
 from tests.simulation.core.plan import ACTORS
 from tests.simulation.plan import Plan

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from dealer.service.live_table import CommitNotice, LiveTable
-from dealer.service.startup import open_service
+from dealer.service.build import open_service
+from dealer.service.tables.live_table import CommitNotice, LiveTable
 from tests.simulation.checks import restored_tables_are_closed
 from tests.simulation.core.stream import Stream
 from tests.simulation.node import Node

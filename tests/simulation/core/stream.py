@@ -14,7 +14,7 @@ from dealer.errors import DatabaseLocked, DatabaseUnavailable, DealerError, Over
 from dealer.eventlog import EventRecord
 from dealer.eventlog.presence import Attendance
 from dealer.game.view import SPECTATOR
-from dealer.service.live_table import CommitNotice, LiveTable
+from dealer.service.tables.live_table import CommitNotice, LiveTable
 
 if TYPE_CHECKING:
     from tests.simulation.core.actor import Actor

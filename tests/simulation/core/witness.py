@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dealer.eventlog import EventRecord
 from dealer.service import CommandResult
-from dealer.service.live_table import CommitNotice
+from dealer.service.tables.live_table import CommitNotice
 from tests.simulation.checks import ARCHIVED
 from tests.simulation.witness import Witness
 

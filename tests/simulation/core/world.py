@@ -18,9 +18,9 @@ from random import Random
 from typing import Any
 
 from dealer.errors import DealerError
-from dealer.service import Service, startup
-from dealer.service.close_tables import AutoClose
-from dealer.service.lobby import Openers
+from dealer.service import Service, build
+from dealer.service.operations.close_tables import AutoClose
+from dealer.service.reading.lobby import Openers
 from dealer.webhooks.runner import WebhookRunner
 from tests.simulation import checks
 from tests.simulation.core import checks as core_checks
@@ -229,7 +229,7 @@ async def _idle(*_: object) -> None:
 
 
 _IDLE = (
-    (startup, "watch_file"),
+    (build, "watch_file"),
     (AutoClose, "run"),
     (Openers, "run"),
     (WebhookRunner, "run"),

@@ -11,7 +11,7 @@ from dealer.gateway.push import broadcaster
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.membership import Membership, Subscription
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
-from dealer.service import executor
+from dealer.service.commands import executor
 from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault, fault_of
 

@@ -10,7 +10,7 @@ from dealer.feed import reader as feed_reader
 from dealer.feed.positions import Place
 from dealer.projector import runner
 from dealer.projector.stream_projector import StreamProjector
-from dealer.service.execution import CommandExecution, CommandResult
+from dealer.service.tables.execution import CommandExecution, CommandResult
 from tests.simulation.faults import Replacement, fault, fault_of
 
 

@@ -8,15 +8,17 @@ from msgspec.structs import replace
 
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.rows import Known
-from dealer.service import head_poller, loading, restore_check
-from dealer.service.checkpoints import Checkpoints
-from dealer.service.command_processor import CommandProcessor
-from dealer.service.deadlines import Deadlines
-from dealer.service.execution import CommandResult, StoredCommand
-from dealer.service.live_table import LiveTable
-from dealer.service.loading import Loader
-from dealer.service.reload import Reloader
+from dealer.service.commands.deadlines import Deadlines
+from dealer.service.commands.processor import CommandProcessor
+from dealer.service.commands.reload import Reloader
+from dealer.service.nodes import head_poller
+from dealer.service.operations import restore_check
+from dealer.service.reading.checkpoints import Checkpoints
 from dealer.service.service import Service
+from dealer.service.tables import loading
+from dealer.service.tables.execution import CommandResult, StoredCommand
+from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.loading import Loader
 from tests.simulation.faults import Replacement, fault, fault_of
 
 
@@ -73,7 +75,7 @@ def deadline_in_wall_time(_: Any, self: Deadlines, live_table: LiveTable, which:
         self.arm(live_table)
         return
     from dealer.game.commands import CheckDeadlines
-    from dealer.service.execution import CommandExecution
+    from dealer.service.tables.execution import CommandExecution
 
     self._submit(live_table, CommandExecution(command=CheckDeadlines(which[-1])))
 

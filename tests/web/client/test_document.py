@@ -24,7 +24,7 @@ from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.commands import deck_codes
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.components import notifications
-from dealer.service.table_ids import RULES_MAX
+from dealer.service.tables.table_ids import RULES_MAX
 from tests.web.client import command_table
 from tests.web.client.node_client import TIMEOUT, sockets
 from tests.web.js_verifier import node

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from dealer.service.service_keys import new_key
+from dealer.service.identity.service_keys import new_key
 from tests.client.test_connection import FakeServer, answer, refuse
 from tests.gateway.conftest import gateway, open_gateway, service
 from tests.harness.service_keys import add_key, revoke_key

@@ -1,0 +1,1 @@
+"""From a command to an append and back: executed, committed, answered, refused or repeated."""

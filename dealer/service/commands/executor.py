@@ -1,0 +1,320 @@
+"""Command executor: turns a command into events and the events into an append for the log.
+
+Decide, encode, evolve; and the same for the end of a shuffle whose entropy is complete. It owns the
+tables' clock, the random bytes of rounds, the origins of new tables, and the signers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from dealer.errors import Refused, VersionConflict
+from dealer.eventlog import EventRecord
+from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.game.commands import FinishShuffle, OpenRound
+from dealer.game.decide import NoRoundSecrets, decide
+from dealer.game.events import (
+    CardDrawn,
+    CardPeeked,
+    CardsSwapped,
+    EntropyClosed,
+    Event,
+    RoundClosed,
+    RoundOpened,
+    ShuffleStarted,
+    TableClosed,
+)
+from dealer.game.state import evolve
+from dealer.proof import codec
+from dealer.proof.checkpoint import Signer
+from dealer.proof.keys import secret_length
+from dealer.proof.tree import Tree, leaf_hash
+from dealer.service.clock import Clock, utc_ms
+from dealer.service.commands.maintenance import MaintenanceMode
+from dealer.service.tables.cache import TableCache
+from dealer.service.tables.execution import COUNT_BYTES, CommandExecution, PendingDraw
+from dealer.service.tables.insecure_decks import InsecureDecks
+from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.round_secret import RoundSecret, private_part
+
+NONCES = 256
+"""Random nonces of events that are requested from the system at a time, at least."""
+
+
+class CommandExecutor:
+    """Executes the commands of all tables; `house` is the name in origins.
+
+    `maintenance` refuses what may not begin now, `cache` what may not grow. `insecure_decks` says
+    which tables have a test deck. `now` is the wall clock: milliseconds since 1970, UTC.
+    """
+
+    def __init__(
+        self,
+        key: HouseKeys,
+        *,
+        house: str,
+        maintenance: MaintenanceMode,
+        cache: TableCache,
+        insecure_decks: InsecureDecks,
+        clock: Clock = utc_ms,
+    ) -> None:
+        self.now = clock
+        self._maintenance = maintenance
+        self._cache = cache
+        self._insecure_decks = insecure_decks
+        self._key = key
+        self._house = house
+        self._signers: dict[bytes, Signer] = {}
+        self._random = b""  # for nonces
+        self._random_used = 0
+
+    def origin(self, table: bytes) -> str:
+        """The origin of a new table in its checkpoints."""
+        return f"{self._house}/t/{table.hex()}"
+
+    def apply(self, live_table: LiveTable, execution: CommandExecution) -> bool:
+        """Decide a command, encode its events into `execution`, and evolve the table by them.
+
+        The table in memory is then ahead of the log by these events, and `execution` is the append
+        to be submitted. False if the command has no events. Raises Refused, and then nothing has
+        changed.
+        """
+        table, command = live_table.table, execution.command
+        if execution.expect is not None and table.version > execution.expect:
+            raise VersionConflict("The table has changed; read its state and decide again.")
+        if self._maintenance.targets:
+            self._maintenance.require(live_table.table_id, command)
+        if live_table.weight > self._cache.small:
+            self._cache.require_room_to_grow(live_table, command)
+        secret = live_table.secret
+        if isinstance(command, OpenRound):
+            secret = self._draw_secret(live_table, len(command.deck))
+        events = decide(command, table, secret)
+        if not events:
+            return False
+        live_table.secret = secret
+        # From here on it is an append that follows what was decided at the table. It may be decided
+        # for the second time, after the first append was lost.
+        execution.live_table, execution.table = live_table, live_table.id
+        execution.chain, execution.expected = live_table.chain, table.version
+        execution.rows, execution.checkpoints, execution.events = [], [], []
+        execution.waiters, execution.pending_draw = [], None
+        self._record(execution, events)
+        round_ = table.round
+        shuffle = None if round_ is None else round_.shuffle
+        if shuffle is not None:
+            if execution.then is not None and type(events[0]) is ShuffleStarted:
+                drawn = execution.drawn
+                answers = [] if drawn is None else [drawn]
+                live_table.pending_draw = PendingDraw(execution.then, answers)
+            if shuffle.ready():
+                self._finish(execution)
+        if execution.name is not None:
+            # Its id is stored with the first event, see `StoredCommand.read`.
+            first, count = execution.rows[0], len(execution.rows)
+            first.command = execution.name
+            first.digest = execution.digest + count.to_bytes(COUNT_BYTES, "big")
+            live_table.stored_commands.pending[execution.name] = execution
+        return True
+
+    def _finish(self, execution: CommandExecution) -> None:
+        """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal."""
+        live_table: LiveTable = execution.live_table
+        finish = FinishShuffle(live_table.c1_root, self._insecure_decks.deck_of(live_table.table))
+        self._record(execution, decide(finish, live_table.table, live_table.secret))
+        waiting = live_table.pending_draw
+        if waiting is None:
+            return
+        live_table.pending_draw = None
+        execution.pending_draw = waiting
+        try:
+            execution.draw_result = decide(waiting.draw, live_table.table, live_table.secret)
+        except Refused as refusal:
+            execution.draw_result = refusal
+        else:
+            self._record(execution, execution.draw_result)
+
+    def _record(self, execution: CommandExecution, events: list[Event]) -> None:
+        live_table: LiveTable = execution.live_table
+        table = live_table.table
+        at = table.next_at(self.now())
+        execution.rows += encode(
+            events,
+            table=live_table.table_id,
+            version=table.version,
+            at=at,
+            tree=live_table.tree,
+            secret=live_table.secret,
+            nonces=self._nonces(len(events)),
+            sign=partial(self.sign, live_table),
+            checkpoints=execution.checkpoints,
+        )
+        execution.events += events
+        for event in events:
+            evolve(table, event, at)
+        last = type(events[-1])
+        if last is EntropyClosed:
+            live_table.c1_root = live_table.tree.root()
+        elif last is RoundClosed or last is TableClosed:
+            live_table.secret = NoRoundSecrets()
+
+    def _nonces(self, count: int) -> bytes:
+        """Random nonces of events; many are requested at a time, each request is a system call."""
+        begin = self._random_used
+        end = begin + NONCE_BYTES * count
+        if end > len(self._random):
+            begin, end = 0, NONCE_BYTES * count
+            self._random = secrets.token_bytes(max(end, NONCE_BYTES * NONCES))
+        self._random_used = end
+        return self._random[begin:end]
+
+    def _draw_secret(self, live_table: LiveTable, cards: int) -> RoundSecret:
+        secret = secrets.token_bytes(secret_length(cards))
+        number = len(live_table.table.round_versions) + 1
+        wrapped = self._key.of(live_table.table.key).wrap(
+            secret, table=live_table.id, round=number, nonce=secrets.token_bytes(NONCE_BYTES)
+        )
+        return RoundSecret(table=live_table.id, round=number, secret=secret, wrapped=wrapped)
+
+    def sign(self, live_table: LiveTable, size: int, root: bytes) -> str:
+        """The signed note of a checkpoint over `size` leaves with this root."""
+        table = live_table.table
+        origin = table.origin or self.origin(live_table.id)
+        return self._signer(table.key).sign(origin=origin, size=size, root=root)
+
+    def _signer(self, key: bytes) -> Signer:
+        """The signer of one of the house's keys; raises HouseKeyError."""
+        if key not in self._signers:
+            under = self._key.of(key)
+            key = under.public_key  # of a new table, whose key is the newest at this time
+            self._signers.setdefault(key, Signer(under.signing_seed))
+        return self._signers[key]
+
+
+# Records
+
+
+def encode(
+    events: Sequence[Event],
+    *,
+    table: str,
+    version: int,
+    at: int,
+    tree: Tree,
+    secret: RoundSecret | NoRoundSecrets,
+    nonces: bytes,
+    sign: Callable[[int, bytes], str],
+    checkpoints: list[tuple[int, str]],
+) -> list[EventRecord]:
+    """The records of events that follow `version` of the table with this id, at millisecond `at`.
+
+    Canonical public part → salted commitment to the hidden part → leaf → tree; then the record,
+    with the hidden part encrypted, and the face that it shows to one seat.
+
+    `tree` gets the leaves; `nonces` has 12 random bytes for each event; `sign(size, root)` returns
+    the note of a checkpoint, which is added to `checkpoints`.
+    """
+    records: list[EventRecord] = []
+    swaps = 0
+    if events and isinstance(events[0], CardsSwapped) and isinstance(secret, RoundSecret):
+        records = _encode_swaps(events, table, version, at, tree, secret, nonces)
+        swaps = len(records)
+    for offset, event in enumerate(events[swaps:], swaps):
+        number = version + offset + 1
+        kind = type(event).__name__
+        commitment: bytes | None = None
+        hidden: bytes | None = None
+        seat: int | None = None
+        private = ""
+        nonce = nonces[NONCE_BYTES * offset : NONCE_BYTES * (offset + 1)]
+        if isinstance(event, CardDrawn) and event.card and isinstance(secret, RoundSecret):
+            # The same as below, without calls: every draw and every card of a deal.
+            card, seat, slot = codec.quote(event.card), event.seat, event.slot
+            public = (
+                f'{{"from":{codec.quote(event.source)},"round":{event.round},"seat":{seat},'
+                f'"slot":{slot}}}'
+            )
+            part = f'{{"card":{card}}}'
+            commitment = secret.event_commitment(number, part)
+            hidden = secret.encrypt(number, part.encode(), nonce=nonce)
+            private = f'{{"card":{card},"salt":"{secret.slot_salt(slot).hex()}","slot":{slot}}}'
+            leaf = (
+                f'{{"at":{at},"commit":"{commitment.hex()}","public":{public},"table":"{table}",'
+                f'"type":"{kind}","v":{codec.SCHEMAS[kind]},"version":{number}}}'
+            )
+        else:
+            public = codec.encode_public(event)
+            if isinstance(secret, RoundSecret):
+                commitment, hidden = _hidden(event, number, secret, nonce)
+            seat, private = private_part(event, secret)
+            leaf = codec.leaf(
+                at=at,
+                commit=None if commitment is None else commitment.hex(),
+                public=public,
+                table=table,
+                type=kind,
+                v=codec.SCHEMAS[kind],
+                version=number,
+            )
+        tree.add(leaf.encode())
+        records.append(
+            EventRecord(
+                number, kind, codec.SCHEMAS[kind], at, public, commitment, hidden, None, None,
+                leaf, seat, private, event,
+            )
+        )  # fmt: skip
+        if event.CHECKPOINT:
+            checkpoints.append((number, sign(number, tree.root())))
+    return records
+
+
+def _hidden(
+    event: Event, version: int, secret: RoundSecret, nonce: bytes
+) -> tuple[bytes | None, bytes | None]:
+    """The commitment to the hidden part, and that part encrypted."""
+    part = codec.encode_hidden(event)
+    if part is not None:
+        commitment = secret.event_commitment(version, part)
+        return commitment, secret.encrypt(version, part.encode(), nonce=nonce)
+    if isinstance(event, CardPeeked):
+        return None, secret.encrypt(version, codec.encode_face(event).encode(), nonce=nonce)
+    return None, secret.wrapped if isinstance(event, RoundOpened) else None
+
+
+def _encode_swaps(
+    events: Sequence[Event],
+    table: str,
+    version: int,
+    at: int,
+    tree: Tree,
+    secret: RoundSecret,
+    nonces: bytes,
+) -> list[EventRecord]:
+    """The records of the swaps that `events` begins with, by columns: half the time of `encode`."""
+    swaps: list[CardsSwapped] = []
+    for event in events:
+        if not isinstance(event, CardsSwapped):
+            break
+        swaps.append(event)
+    versions = range(version + 1, version + 1 + len(swaps))
+    publics, parts = codec.encode_swaps(swaps)
+    commitments = secret.event_commitments(version + 1, parts)
+    texts = [part.encode() for part in parts]
+    hidden = secret.encrypt_many(versions, texts, nonces=nonces[: NONCE_BYTES * len(swaps)])
+    kind = CardsSwapped.__name__
+    v = codec.SCHEMAS[kind]
+    # The text of `codec.leaf`, of which here only the parts between the braces differ.
+    start, end = f'{{"at":{at},"commit":"', f',"table":"{table}","type":"{kind}","v":{v},"version":'
+    leaves = [
+        f'{start}{commitment.hex()}","public":{public}{end}{number}}}'
+        for number, public, commitment in zip(versions, publics, commitments, strict=True)
+    ]
+    tree.extend([leaf_hash(leaf.encode()) for leaf in leaves])
+    return [
+        EventRecord(number, kind, v, at, public, commitment, part, None, None, leaf, None, "", swap)
+        for number, public, commitment, part, leaf, swap in zip(
+            versions, publics, commitments, hidden, leaves, swaps, strict=True
+        )
+    ]

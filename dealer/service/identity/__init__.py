@@ -1,0 +1,1 @@
+"""Who may act: players by tokens and tickets, services by their keys, operators."""

@@ -1,0 +1,89 @@
+"""Head poller: finds what other processes wrote to the tables with subscribers, once a second.
+
+One statement reads the heads of all these tables and the counts of their cosignatures. Hints
+between nodes only bring the poll of a table forward.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from dealer.errors import DealerError
+from dealer.eventlog import Log
+from dealer.service.commands.reload import Reloader
+from dealer.service.nodes.presence import SharedPresence
+from dealer.service.reading.checkpoints import Checkpoints
+from dealer.service.tables.cache import TableCache
+from dealer.service.tables.live_table import LiveTable
+
+POLL_SECONDS = 1.0
+"""Seconds between two polls of all tables with subscribers."""
+
+
+class HeadPoller:
+    """Compares the tables in `cache` with `log` and lets `reloader` catch up where they differ."""
+
+    def __init__(
+        self,
+        log: Log,
+        cache: TableCache,
+        reloader: Reloader,
+        checkpoints: Checkpoints,
+        presence: SharedPresence,
+    ) -> None:
+        self._log = log
+        self._cache = cache
+        self._reloader = reloader
+        self._checkpoints = checkpoints
+        self._presence = presence
+        self._hint = asyncio.Event()
+        self._hinted: set[bytes] = set()
+
+    def on_hint(self, tables: set[bytes]) -> None:
+        """Poll these tables now, where they have subscribers: another process may have written."""
+        self._presence.on_hint(tables)
+        self._hinted |= tables
+        self._hint.set()
+
+    async def run(self) -> None:
+        """Poll until cancelled; while the database is unavailable, try again each second."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + POLL_SECONDS
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._hint.wait()
+            self._hint.clear()
+            hinted, self._hinted = self._hinted, set()
+            followed = [live_table for live_table in self._cache if live_table.subscribers]
+            poll = loop.time() >= due
+            if poll:
+                due = loop.time() + POLL_SECONDS
+            else:
+                followed = [live_table for live_table in followed if live_table.id in hinted]
+            try:
+                await self.check(followed)
+                if poll:
+                    await self._presence.exchange(followed)
+            except DealerError:
+                continue
+            except Exception as error:
+                loop.call_exception_handler(
+                    {"message": "polling the heads failed", "exception": error}
+                )
+
+    async def check(self, followed: list[LiveTable]) -> None:
+        """Catch up with the log where a table is lagging, or where the log was rewound."""
+        if not followed:
+            return
+        known = [(live_table, live_table.committed) for live_table in followed]
+        found = await self._log.heads_and_cosigned(live_table.id for live_table in followed)
+        for live_table, committed in known:
+            head, cosigned = found.get(live_table.id, (0, 0))
+            # A table that cannot be read does not keep the others from being polled.
+            with suppress(DealerError):
+                if not committed <= head <= live_table.committed:
+                    await self._reloader.catch_up(live_table)
+                if cosigned != live_table.cosigned:
+                    await self._checkpoints.publish_cosigned(live_table, count=cosigned)

@@ -1,0 +1,1 @@
+"""What operators do: close, archive, back up, check and restore; readiness; webhooks."""

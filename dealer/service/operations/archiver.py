@@ -1,0 +1,224 @@
+"""Archiver: moves closed tables from the database into files that prove them.
+
+The order of the work ensures that no table is lost when the process dies. The bundle is made and
+verified, written under a draft name, synced, renamed, read again and verified again. Then one
+transaction adds the table to the archived ones, unless a cosignature arrived meanwhile. Only after
+it the events are deleted, a few thousand at a time. The next run continues an interrupted one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from dealer.errors import (
+    ConcurrentUpdate,
+    ConfigurationError,
+    DatabaseDamaged,
+    Refused,
+    TableArchived,
+)
+from dealer.eventlog import Log
+from dealer.eventlog import admin as audit_log
+from dealer.eventlog.admin import Archived, notes_digest
+from dealer.eventlog.key_file import sync_folder
+from dealer.projector.schema import MODELS
+from dealer.proof.bundle import read
+from dealer.proof.checkpoint import open_note
+from dealer.proof.verify import verify
+from dealer.service.clock import utc_ms
+from dealer.service.identity.admin import AdminService
+from dealer.service.reading.bundle import bundle_lines, bundle_range, stored_notes
+from dealer.service.tables.archive import require_here
+
+_CLOSED = """
+SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
+WHERE e.type = 'TableClosed' AND e.at <= ?
+  AND NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = s.id)
+ORDER BY e.at
+"""
+_INTERRUPTED = """
+SELECT s.table_id FROM archived a JOIN stream s ON s.id = a.stream
+WHERE EXISTS (SELECT 1 FROM event e WHERE e.stream = a.stream)
+   OR EXISTS (SELECT 1 FROM tables t WHERE t.stream = a.stream)
+"""
+_ATTEMPTS = 3
+
+Progress = Callable[[int, int], None]
+"""Called with events read and events in all."""
+
+
+class ArchiveResult(NamedTuple):
+    """What became of one table; `error` is None where it is in `file` now."""
+
+    table: bytes
+    file: Path
+    error: DatabaseDamaged | ConcurrentUpdate | Refused | None = None
+
+
+class Archiver:
+    """Archives tables of `log` into `folder`; `database` is the log's address.
+
+    `step` follows the reading of a table.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        database: str,
+        folder: Path,
+        *,
+        who: str,
+        why: str,
+        step: Progress = lambda done, total: None,
+    ) -> None:
+        self._log = log
+        self._database = database
+        self._folder = folder
+        self._admin = AdminService(log, who=who)
+        self._why = why
+        self._step = step
+
+    async def finish_interrupted(self) -> None:
+        """Delete the remaining rows of tables whose archiving was interrupted."""
+        for (table,) in await self._log.fetch(_INTERRUPTED):
+            await self._delete_rows(table)
+
+    async def closed_tables(self, *, age: int) -> list[bytes]:
+        """The tables that were closed at least `age` milliseconds ago, the oldest first."""
+        found = await self._log.fetch(_CLOSED, (utc_ms() - age,))
+        return [table for (table,) in found]
+
+    async def archive_all(self, tables: list[bytes]) -> AsyncIterator[ArchiveResult]:
+        """Archive each table; a table that cannot be archived does not affect the others."""
+        for table in tables:
+            error: DatabaseDamaged | ConcurrentUpdate | Refused | None = None
+            try:
+                await self.archive(table)
+            except (DatabaseDamaged, ConcurrentUpdate, Refused) as caught:
+                error = caught
+            yield ArchiveResult(table, self.file_of(table), error)
+
+    async def archive(self, table: bytes) -> None:
+        """Archive one closed table.
+
+        Raises TableArchived if it is archived already or not closed, DatabaseDamaged if its bundle
+        does not verify, ConcurrentUpdate if cosignatures keep arriving.
+        """
+        await require_here(self._log, table)
+        for attempt in range(1, _ATTEMPTS + 1):
+            archived = await self._write_bundle(table)
+            try:
+                await self._admin.archive(table, archived, why=self._why)
+                break
+            except ConcurrentUpdate:
+                if attempt == _ATTEMPTS:
+                    raise
+        await self._delete_rows(table)
+
+    def file_of(self, table: bytes) -> Path:
+        """The file of a table's bundle."""
+        return self._folder / f"{table.hex()}.jsonl"
+
+    async def _write_bundle(self, table: bytes) -> Archived:
+        """The bundle on disk, verified before and after it was written."""
+        head = await self._log.head(table) or 0
+        last = await self._log.read(table, after=head - 1, limit=1)
+        if not last or last[0].type != "TableClosed":
+            raise TableArchived("Only a closed table can be archived; its host closes it.")
+        notes = [note async for note in stored_notes(self._log, table)]
+        extent = await bundle_range(self._log, self._database, table, house_key=None)
+        lines = [line.encode() async for line in bundle_lines(self._log, extent, step=self._step)]
+        key, root = require_valid(lines, table, head)
+        data = b"".join(line + b"\n" for line in lines)
+        file = self.file_of(table)
+        draft = self._folder / f"{file.name}.{secrets.token_bytes(4).hex()}.part"
+        await asyncio.to_thread(write_file, file, data, draft)
+        written = await asyncio.to_thread(file.read_bytes)
+        require_valid(read(written), table, head)
+        return Archived(
+            size=head,
+            root=root,
+            house_key=key,
+            file=file.name,
+            length=len(written),
+            sha256=sha256(written).digest(),
+            closed_at=last[0].at,
+            notes=notes_digest(notes),
+        )
+
+    async def _delete_rows(self, table: bytes) -> None:
+        """Delete what the database still has of an archived table."""
+        while await delete_slice(self._log, table):
+            pass
+
+
+async def delete_slice(log: Log, table: bytes) -> bool:
+    """Delete a few thousand rows of an archived table; whether more are left."""
+    models = [model.name for model in MODELS]
+    return await log.run_in_transaction(
+        lambda connection: audit_log.delete_archived_rows(connection, table, models)
+    )
+
+
+@asynccontextmanager
+async def exclusive(folder: Path) -> AsyncIterator[None]:
+    """Lock the folder: of two processes the slower could replace a newer bundle by an older one.
+
+    Raises ConfigurationError if another process holds the lock.
+    """
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigurationError(
+                    f"Another `dealer archive` is running in {folder}; try again when it has ended."
+                ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def require_valid(lines: list[bytes], table: bytes, head: int) -> tuple[bytes, bytes]:
+    """The table's key and root as these lines prove them; raises DatabaseDamaged if they do not."""
+    report = verify(lines)
+    if report.fault is not None:
+        raise DatabaseDamaged(
+            f"The bundle of table {table.hex()} does not verify ({report.fault}); nothing was "
+            f"deleted. See `dealer audit {table.hex()}`, and the bundles that its players kept."
+        )
+    key = bytes.fromhex(report.key)
+    note = json.loads(lines[-1])["checkpoint"]
+    size, root = open_note(note, key=key, table=table.hex())
+    if size != head:
+        raise DatabaseDamaged(f"The bundle of table {table.hex()} is not complete.")
+    return key, root
+
+
+def write_file(file: Path, data: bytes, draft: Path) -> None:
+    """Write the file under its name once all of it is on disk; removes drafts of earlier runs."""
+    try:
+        with draft.open("xb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(draft, file)
+        for leftover in file.parent.glob(f"{file.name}.*.part"):
+            leftover.unlink(missing_ok=True)
+        sync_folder(file.parent)
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from None

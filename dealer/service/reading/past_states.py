@@ -1,0 +1,156 @@
+"""Past states: a table as it was at an earlier version, rebuilt from the log.
+
+Up to the last round that had begun, only what outlives a round is folded: few events, which the
+database selects. The events from there on follow in slices, so that others play meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from dealer.errors import BadRequest, NotEntitled
+from dealer.eventlog import EventRecord, ReadOnlyLog
+from dealer.eventlog.health import DamagedTables
+from dealer.game.decide import NoRoundSecrets
+from dealer.game.state import SeatHolder, Table, evolve
+from dealer.game.view import SPECTATOR, Viewer, snapshot
+from dealer.service.tables.archive import require_here
+from dealer.service.tables.decoding import event_of, tampered
+from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.round_secret import RoundSecret
+from dealer.service.tables.round_secret_cache import RoundSecretCache
+
+SLICE = 256
+"""Events that are folded in one step of the loop, some 3 ms."""
+
+LASTING = ("TableOpened", "SeatTaken", "SeatLeft", "SeatVacated", "HostTransferred")
+"""The types of event whose effect outlives a round."""
+
+AnySecret = RoundSecret | NoRoundSecrets
+SecretOf = Callable[[EventRecord], Awaitable[AnySecret]]
+"""The secret of the round that a RoundOpened began, if it is known."""
+
+Pause = Callable[[], Awaitable[None]]
+
+
+async def no_pause() -> None:
+    """Nothing else runs in this process."""
+
+
+async def table_at(
+    log: ReadOnlyLog,
+    table: bytes,
+    version: int,
+    *,
+    opened: Sequence[int],
+    secret_of: SecretOf,
+    pause: Pause = no_pause,
+) -> Table:
+    """The state at `version`, which the log must have; `pause` is awaited between slices.
+
+    `opened` are the versions up to it that opened a round. Hidden faces are known if `secret_of`
+    has the secret of the last of these. Raises TableArchived or DatabaseDamaged where rows are
+    missing.
+    """
+    start = opened[-1] if opened else 1
+    state = Table()
+    async for rows in log.stream_types(table, LASTING, upto=start - 1, chunk=SLICE):
+        for row in rows:
+            state.version = row.version - 1
+            evolve(state, event_of(row, NoRoundSecrets()), row.at)
+        await pause()
+    state.round_versions = list(opened[:-1])
+    state.version = start - 1
+    secret: AnySecret = NoRoundSecrets()
+    async for rows in log.stream(table, after=start - 1, upto=version, chunk=SLICE):
+        for row in rows:
+            if row.type == "RoundOpened":
+                secret = await secret_of(row)
+            evolve(state, event_of(row, secret), row.at)
+        await pause()
+    if state.version != version or not state.origin:
+        await require_here(log, table)
+        raise tampered(table.hex())
+    return state
+
+
+def require_version(version: int, *, head: int) -> None:
+    """Raise BadRequest unless a table with this head has the version."""
+    if not 1 <= version <= head:
+        raise BadRequest(f"This table has no version {version}: its versions are 1 to {head}.")
+
+
+class PastStates:
+    """The past states of the tables in `log`, as their viewers may see them."""
+
+    def __init__(self, log: ReadOnlyLog, secrets: RoundSecretCache, damaged: DamagedTables) -> None:
+        self._damaged = damaged
+        self._log = log
+        self._secrets = secrets
+
+    def require(self, live_table: LiveTable, version: int) -> None:
+        """Raise BadRequest unless the table has this version."""
+        require_version(version, head=live_table.committed)
+
+    def length(self, live_table: LiveTable, version: int) -> int:
+        """How many events there are from the beginning of the last round up to `version`."""
+        return version - max((0, *_opened(live_table, version)))
+
+    async def view(
+        self, live_table: LiveTable, version: int, viewer: Viewer | int, *, pause: Pause
+    ) -> dict[str, Any]:
+        """The table at `version` as `viewer` could see it then, with the salts of its cards.
+
+        A viewer who no longer holds the seat gets the spectator's view, as of the current state. A
+        seat's number stands for the player who held it at `version`.
+
+        Raises BadRequest if there is no such version, or if that seat was free; NotEntitled if the
+        round of the cards of a seat is still open; and the errors of `table_at`.
+        """
+        self.require(live_table, version)
+        if isinstance(viewer, SeatHolder) and not live_table.table.still_seated(viewer):
+            viewer = SPECTATOR
+
+        async def secret_of(row: EventRecord) -> RoundSecret:
+            return await self._secrets.secret(live_table, row.members()["round"])
+
+        with self._damaged.noticed(live_table.table_id):
+            state = await table_at(
+                self._log,
+                live_table.id,
+                version,
+                opened=_opened(live_table, version),
+                secret_of=secret_of,
+                pause=pause,
+            )
+        if isinstance(viewer, int):
+            if state.round is not None:
+                await _require_closed(live_table, state.round.number)
+            seat, viewer = viewer, state.holder(viewer)
+            if viewer is None:
+                raise BadRequest(f"Seat {seat} was free at version {version}.")
+        # A player who had not taken the seat yet is a spectator there.
+        seated = viewer is not None and state.still_seated(viewer)
+        view = snapshot(state, viewer if seated else SPECTATOR)
+        if state.round is not None:
+            secret = await self._secrets.secret(live_table, state.round.number)
+            for card in view["round"]["cards"]:
+                card.append(secret.slot_salt(card[0]).hex())
+        return view
+
+
+async def _require_closed(live_table: LiveTable, number: int) -> None:
+    """Raise NotEntitled unless it is on disk that this round was closed, which shows its cards."""
+    while True:
+        version, current = live_table.table.version, live_table.table.round
+        if current is not None and current.number == number:
+            raise NotEntitled(
+                f"Round {number} is still open: what a player held is shown after it is closed."
+            )
+        if await live_table.wait_committed(version):
+            return
+
+
+def _opened(live_table: LiveTable, version: int) -> list[int]:
+    return [opened for opened in live_table.table.round_versions if opened <= version]
