@@ -45,7 +45,7 @@ from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.ops import Operations, OperatorConnection
 from dealer.gateway.pages.appearance import Appearance
 from dealer.gateway.pages.router import Router
-from dealer.gateway.pages.static_files import PLAIN_APPEARANCE
+from dealer.gateway.pages.static_files import PLAIN_APPEARANCE, StaticFiles
 from dealer.gateway.posts import PATH as RPC_PATH
 from dealer.gateway.posts import RpcEndpoint
 from dealer.gateway.push.absence import HostAbsence
@@ -128,9 +128,10 @@ class Gateway:
             proxies=TrustedProxies(trusted_proxies),
             hosts=HostNames(names),
         )
+        web = StaticFiles(appearance)
         self._rpc = RpcEndpoint(self.context, admission.check_post)
         self._socket = WebSocketEndpoint(self.context, admission.check_socket)
-        self._decks = DecksEndpoint(self.context, admission.check_decks, path=path)
+        self._decks = DecksEndpoint(self.context, admission.check_decks, web, path=path)
         self._with_decks = decks
         self._router = Router(
             self.context,
@@ -138,6 +139,7 @@ class Gateway:
             documents={**documents(path), **(catalogue or shipped()).documents()},
             frame_ancestors=frame_ancestors,
             appearance=appearance,
+            web=web,
             path=path,
         )
         self._path = path

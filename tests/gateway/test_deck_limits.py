@@ -96,6 +96,7 @@ async def test_an_address_sends_a_limited_number_of_requests(open_gateway: OpenG
         answer = await decks.http.get("/api/deck/none/")
         assert answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
         assert answer.json() == {"success": False, "error": "Too many requests; try again later."}
+        assert int(answer.headers["retry-after"]) > 1
         assert answer.headers["access-control-allow-origin"] == "*"
 
 
@@ -117,6 +118,7 @@ async def test_where_only_services_open_tables_they_open_decks(
         assert refused["error"].startswith("On this server only services open decks")
         unknown = await decks.http.get("/api/deck/new/", headers=bearer(f"{key[:-4]}0000"))
         assert unknown.status_code == HTTPStatus.UNAUTHORIZED
+        assert unknown.headers["www-authenticate"] == "Bearer"
         assert unknown.json()["error"].startswith("This service key is not valid")
         opened = await decks.http.get("/api/deck/new/", headers=bearer(key))
         decks.deck = opened.json()["deck_id"]

@@ -9,11 +9,14 @@ import pytest
 
 from dealer.gateway import Gateway
 from dealer.gateway.decks.cards import picture
+from dealer.gateway.pages.static_files import StaticFiles
 from tests.gateway.decks import ORDER, Decks, deck_server, decks
 from tests.gateway.http_client import get
 
 __all__ = ["deck_server", "decks"]
 
+
+FILES = StaticFiles().files
 
 WIDTH, HEIGHT = 226, 314
 """Pixels of a picture, as of the original's."""
@@ -21,9 +24,7 @@ WIDTH, HEIGHT = 226, 314
 
 def test_every_card_and_the_back_have_both_pictures() -> None:
     for name in [*ORDER, "X1", "X2", "back", "aceDiamonds"]:
-        drawn, pixels = picture(f"{name}.svg"), picture(f"{name}.png")
-        assert drawn is not None
-        assert pixels is not None
+        drawn, pixels = (FILES[picture(f"{name}{kind}")] for kind in (".svg", ".png"))
         root = ElementTree.fromstring(drawn.data)
         assert (root.get("width"), root.get("height")) == (str(WIDTH), str(HEIGHT))
         assert pixels.data.startswith(b"\x89PNG\r\n\x1a\n")
@@ -45,7 +46,7 @@ def test_every_card_and_the_back_have_both_pictures() -> None:
 )
 def test_a_picture_is_named_as_clients_write_it(file: str, name: str) -> None:
     found = picture(file)
-    assert found is not None
+    assert found in FILES
     assert found == picture(name)
 
 
@@ -61,7 +62,7 @@ def test_there_are_no_others() -> None:
         "",
         "AS.svg.png",
     ):
-        assert picture(file) is None
+        assert picture(file) not in FILES
 
 
 @pytest.mark.asyncio(loop_scope="session")

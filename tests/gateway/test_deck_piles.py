@@ -65,10 +65,10 @@ async def test_what_this_process_knows_of_a_deck_is_read_from_the_log(
     await decks.ask("pile/empty/add/", cards="")
     before = await decks.ask("pile/mine/list/")
     endpoint: Any = deck_server._decks
-    endpoint._decks.notes.clear()
+    endpoint._notes.clear()
     assert await decks.ask("pile/mine/list/") == before
     assert list(before["piles"]) == ["mine", "empty"]
-    endpoint._decks.notes.clear()
+    endpoint._notes.clear()
     assert (await decks.ask())["shuffled"] is False
 
 

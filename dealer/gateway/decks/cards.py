@@ -10,13 +10,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from dealer.errors import BadRequest
 from dealer.game.cards import DECK_MAX
-from dealer.gateway.pages.static_files import KINDS, File
 
 CARDS: tuple[str, ...] = tuple(rank + suit for suit in "SDCH" for rank in "A234567890JQK")
 JOKERS: tuple[str, ...] = ("X1", "X2")
@@ -98,15 +95,9 @@ def described(code: str, images: str) -> dict[str, Any]:
     }
 
 
-def picture(file: str) -> File | None:
-    """The picture with this file name, such as `10h.png` or `back.svg`; None if there is none."""
+def picture(file: str) -> str:
+    """The file of the pages with the picture of this name, such as `10h.png`; "" for no card's."""
     found = _PICTURE.fullmatch(file)
     name = _TEN.sub("0", found["name"].upper()) if found else ""
     own = _PICTURES.get(name) or _OWN.get(name)
-    return _read(own, found["kind"].lower()) if found and own else None
-
-
-@cache
-def _read(name: str, kind: str) -> File:
-    path = resources.files("dealer") / "web" / "cards" / f"{name}{kind}"
-    return File(path.read_bytes(), KINDS[kind])
+    return f"cards/{own}{found['kind'].lower()}" if found and own else ""

@@ -7,35 +7,33 @@ pile of the original. The deck's top card is its last one, and so is a pile's.
 
 A client pays for a deck what it would pay for the same commands at a table: messages, bytes that
 are written, processor time, and of the tables that an address may open.
+
+What the original answers with status 200 or 404 and an error is answered so here. Where it fails
+with 500, counts from the wrong end, or has other cards than were asked for, the request is refused
+with a sentence.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
-from weakref import WeakKeyDictionary
+from typing import Any, Literal
 
-from dealer.errors import BadRequest, NotEntitled, Refused, Unavailable
+from dealer.errors import BadRequest, Refused, Unavailable
 from dealer.game import commands
+from dealer.game.events import CardDrawn
 from dealer.game.rules import WAIT_MS_DEFAULT
 from dealer.game.stacks import DECK, hand, pile
 from dealer.game.state import Round, Table
-from dealer.gateway.clients import ClientConnection
-from dealer.gateway.decks.cards import shown
+from dealer.gateway.decks.cards import JOKERS, contents_of, described, logged, shown, standard
+from dealer.gateway.decks.parameters import OriginalError, Parameters
 from dealer.gateway.rate_limit import costs
+from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service import CommandResult, LiveTable
-from dealer.service.tables.decks import (
-    RULE,
-    UNSHUFFLED,
-    DeckNotes,
-    deck_key,
-    deck_rules,
-    new_deck_id,
-)
+from dealer.service.tables.decks import EMPTY_PILE, RULE, UNSHUFFLED, DeckNotes
 from dealer.service.tables.execution import resolve
 
 ATTEMPTS = 3
@@ -49,55 +47,28 @@ OPEN = pile("(drawn)")
 
 _PILE = "pile:"
 
+Members = dict[str, Any]
 Choice = tuple[list[str], list[commands.Command]]
 """The codes of cards for the answer, and the commands to execute."""
 
 
-class NotFound(BadRequest):
-    """Answered with 404, as in the original."""
-
-
-class Decks:
-    """The decks of one server; `notes` are of those in memory."""
-
-    def __init__(self, context: GatewayContext) -> None:
-        self.context = context
-        self.notes: WeakKeyDictionary[LiveTable, DeckNotes] = WeakKeyDictionary()
-
-    async def find(self, client: ClientConnection, id: str) -> Deck:
-        """The deck with this id; raises UnknownTable, or what `Service.load` raises."""
-        return Deck(self, client, id, await self.context.service.table_opened_by(deck_key(id)))
-
-    async def open(
-        self, client: ClientConnection, codes: tuple[str, ...], decks: int, *, shuffle: bool
-    ) -> Deck:
-        """Open a table with a round of these cards of so many decks, bottom first."""
-        key, context, id = client.service_key, self.context, new_deck_id()
-        if not context.players_open and (key is None or not key.may("open")):
-            raise NotEntitled(
-                "On this server only services open decks: send a service key as "
-                "`Authorization: Bearer KEY`."
-            )
-        rules = deck_rules(decks)
-        written = costs.text_bytes_written(json.dumps(rules).encode())
-        with client.budget.paying(written, context.clock(), decks=decks if key is None else 0):
-            opened = await context.service.open_table(rules, key=deck_key(id), address="")
-        deck = Deck(self, client, id, opened[0])
-        with deck.live_table.held():
-            seat = commands.TakeSeat("REST interface", bot=True)
-            await deck.execute([seat, *_beginning(codes, shuffle=shuffle)])
-        return deck
-
-
+@dataclass(slots=True)
 class Deck:
-    """A deck as one request uses it: its table, and the client who pays for what it changes."""
+    """A deck as one request uses it: its table, and the `payer` of what the request changes.
 
-    def __init__(self, decks: Decks, client: ClientConnection, id: str, table: LiveTable) -> None:
-        self.id = id
-        self.live_table = table
-        self._context = decks.context
-        self._budget = client.budget
-        self._notes = decks.notes.setdefault(table, DeckNotes())
+    `log_notes` are what the log says besides its cards. `given` are the request's parameters; from
+    its path come `pile`, the name of a pile or "", and `where`: top, bottom or random. `images` is
+    the address of the cards' pictures.
+    """
+
+    context: GatewayContext
+    live_table: LiveTable
+    payer: ClientBudget
+    log_notes: DeckNotes
+    given: Parameters
+    pile: str
+    where: str
+    images: str
 
     @property
     def table(self) -> Table:
@@ -116,47 +87,221 @@ class Deck:
         """How many decks it consists of."""
         return int(self.table.rules.given[RULE])
 
-    @property
-    def remaining(self) -> int:
-        """The number of cards that are not drawn."""
-        return len(self.round.cards(DECK))
+    # What the paths do: each returns members of the answer
 
-    async def notes(self) -> DeckNotes:
-        """What the log says besides its cards."""
-        return await self._notes.read(self._context.service.reader, self.live_table)
+    async def new(self, *, shuffle: bool = False) -> Members:
+        """Open the first round of a new deck."""
+        seat = commands.TakeSeat("REST interface", bot=True)
+        await self._execute(seat, *_opening(self.given.opened_with(), shuffle=shuffle))
+        return await self.info()
 
-    def codes(self, slots: Iterable[int]) -> list[str]:
+    async def new_shuffled(self) -> Members:
+        """The same, and shuffle it."""
+        return await self.new(shuffle=True)
+
+    async def new_drawn(self) -> Members:
+        """The same, and draw."""
+        await self.new_shuffled()
+        return await self.draw()
+
+    async def info(self) -> Members:
+        """How many cards it has, and whether it was shuffled, as a new deck says, too."""
+        return {**self._remaining(), "shuffled": (await self._notes()).shuffled}
+
+    async def shuffle(self) -> Members:
+        """Shuffle the remaining cards, or collect all cards and shuffle them in a new round."""
+        given, decks = self.given, self.decks
+        if given.has("deck_count") and given.decks() != decks:
+            raise BadRequest(
+                f"deck_count of this deck is {decks}; new/shuffle/ opens one with another count."
+            )
+        if not given.flag("remaining"):
+            await self._begin_again()
+        elif given.has("cards") or given.flag("jokers_enabled") is not None:
+            raise BadRequest("With remaining=true the cards stay: leave out other parameters.")
+        else:
+            await self._change(self._shuffling)
+        return {**self._remaining(), "shuffled": True}
+
+    async def draw(self) -> Members:
+        """Cards from an end of a stack, or from anywhere in it.
+
+        Of a deck with too few cards all that are left, top first; of a pile none. A pile's are in
+        its order, bottom first.
+        """
+        stack, count = await self._stack(), self.given.count()
+
+        def choose() -> Choice:
+            slots = self._cards(stack)
+            if self.pile and count > len(slots):
+                raise OriginalError(_too_few(count))
+            if self.where == "random":
+                count_left = min(count, len(slots))
+                return [], [commands.DrawAtRandom(API, count_left, stack)] if count_left else []
+            bottom = self.where == "bottom"
+            end = slots[:count] if bottom else slots[max(len(slots) - count, 0) :]
+            return self._taking(stack, end if self.pile or bottom else end[::-1])
+
+        codes = await self._change(choose)
+        if self.pile:
+            return await self._with_piles(codes)
+        error = {} if len(codes) == count else {"success": False, "error": _too_few(count)}
+        return {"cards": self._described(codes), **self._remaining(), **error}
+
+    async def draw_next(self) -> Members:
+        """The next cards of a deck; refused for cards that are named."""
+        if named := self.given.cards():
+            raise OriginalError(
+                f"A deck gives its next cards, and {','.join(named)} by name only from a pile: use "
+                "count here, and cards with pile/NAME/draw/."
+            )
+        return await self.draw()
+
+    async def draw_from_pile(self) -> Members:
+        """Cards of a pile, by name or as `draw`."""
+        if not self.given.cards():
+            return await self.draw()
+        stack, chosen = await self._stack(), await self._chosen()
+        return await self._with_piles(await self._change(lambda: self._taking(stack, chosen())))
+
+    async def give_back(self) -> Members:
+        """Return cards below the deck, one below the other: drawn ones, or those of a pile."""
+        await self._stack()
+        chosen = await self._chosen()
+        await self._change(lambda: self._moving(chosen(), DECK))
+        return await self._with_piles() if self.pile else self._remaining()
+
+    async def close(self) -> Members:
+        """Close the deck for good, which reveals its secret, so that all of it can be checked."""
+        members = self._remaining()
+        await self._execute(commands.CloseTable(API))
+        return members
+
+    async def add_to_pile(self) -> Members:
+        """Put cards on a pile that are drawn, or in any pile; refused where one is neither."""
+        stack, named = pile(self.pile), self.given.cards()
+        if named is None:
+            raise OriginalError("You must specify cards to add to the pile.")
+        await self._change(lambda: self._looking_at(*self._piles()))
+        is_new = self.pile not in await self._pile_names()
+        refusal = "Only drawn cards and cards of piles go onto a pile; these are neither: {codes}."
+
+        def choose() -> Choice:
+            among = [*self._drawn(), *self._cards(*map(pile, self._piles()))]
+            codes, chosen = self._moving(self._find(named, among, refusal), stack)
+            if is_new and not chosen:
+                chosen.append(commands.AddNote(API, EMPTY_PILE, self.pile))
+            return codes, chosen
+
+        await self._change(choose)
+        return await self._with_piles()
+
+    async def list_pile(self) -> Members:
+        """The cards of a pile, from its bottom to its top.
+
+        In the original a new deck has no list of piles, and a shuffled one an empty list.
+        """
+        names = await self._pile_names()
+        if self.pile not in names and (names or len(self.table.round_versions) > 1):
+            return await self._with_piles()
+        stack = await self._stack()
+        await self._change(lambda: self._looking_at(self.pile))
+        members = await self._with_piles()
+        codes = self._codes(self._cards(stack))
+        members["piles"][self.pile]["cards"] = self._described(codes)
+        return members
+
+    async def shuffle_pile(self) -> Members:
+        """Shuffle a pile."""
+        await self._stack()
+        await self._change(self._shuffling)
+        return await self._with_piles()
+
+    # The state
+
+    async def _notes(self) -> DeckNotes:
+        return await self.log_notes.read(self.context.service.reader, self.live_table)
+
+    async def _stack(self) -> str:
+        """The stack that the path names; refused for a pile that the deck does not have."""
+        if not self.pile:
+            return DECK
+        if self.pile not in await self._pile_names():
+            raise OriginalError(f"The pile, {self.pile} does not exist.")
+        return pile(self.pile)
+
+    def _codes(self, slots: Iterable[int]) -> list[str]:
         """The original's codes of cards."""
         return [shown(self.round.face(slot) or "") for slot in slots]
 
-    def cards(self, *stacks: str) -> list[int]:
+    def _cards(self, *stacks: str) -> list[int]:
         """The slots of stacks, each bottom first."""
         return [slot for stack in stacks for slot in self.round.cards(stack)]
 
-    def piles(self) -> list[str]:
+    def _piles(self) -> list[str]:
         """The names of the piles that a card has been in."""
         stacks = [stack for stack in self.round.stacks if stack.startswith(_PILE) and stack != OPEN]
         return [stack.removeprefix(_PILE) for stack in stacks]
 
-    def drawn(self) -> list[int]:
+    async def _pile_names(self) -> list[str]:
+        """The names of all piles, the empty ones at the end."""
+        return list(dict.fromkeys([*self._piles(), *(await self._notes()).piles]))
+
+    def _drawn(self) -> list[int]:
         """The drawn cards, in the order of a new deck."""
         order = {code: -place for place, code in enumerate(self.round.opened)}
-        return sorted(self.cards(HAND, OPEN), key=lambda slot: order[self.round.face(slot) or ""])
+        return sorted(self._cards(HAND, OPEN), key=lambda slot: order[self.round.face(slot) or ""])
 
-    def find(self, codes: Iterable[str], among: Sequence[int], refusal: str) -> list[int]:
+    def _find(self, codes: Iterable[str], among: Sequence[int], refusal: str) -> list[int]:
         """A card with each of the codes.
 
-        Raises NotFound where there is none: with this refusal, in which `{codes}` stands for those.
+        Refused where there is none: with this sentence, in which `{codes}` stands for those.
         """
         left: dict[str, list[int]] = {}
-        for slot, code in zip(among, self.codes(among), strict=True):
+        for slot, code in zip(among, self._codes(among), strict=True):
             left.setdefault(code, []).append(slot)
         found = [(code, left[code].pop(0) if left.get(code) else None) for code in codes]
         if missing := [code for code, slot in found if slot is None]:
-            raise NotFound(refusal.format(codes=",".join(missing)))
+            raise OriginalError(refusal.format(codes=",".join(missing)))
         return [slot for _, slot in found if slot is not None]
 
-    def taking(self, source: str, slots: Sequence[int]) -> Choice:
+    async def _chosen(self) -> Callable[[], list[int]]:
+        """Chooses the cards that are named, or all, of the pile, or of the drawn ones."""
+        named = self.given.cards()
+        refusal = "Only drawn cards that are in no pile return to the deck; these are not: {codes}."
+        if self.pile:
+            refusal = f"The pile, {self.pile} does not contain the requested cards."
+            if named is not None:
+                await self._change(lambda: self._looking_at(self.pile))
+
+        def choose() -> list[int]:
+            among = self._cards(pile(self.pile)) if self.pile else self._drawn()
+            return among if named is None else self._find(named, among, refusal)
+
+        return choose
+
+    # Members of answers
+
+    def _remaining(self) -> Members:
+        return {"remaining": len(self.round.cards(DECK))}
+
+    async def _with_piles(self, codes: Iterable[str] | None = None) -> Members:
+        """The members of an answer with the cards, and the number of cards of each pile."""
+        names = await self._pile_names()
+        piles = {name: {"remaining": len(self._cards(pile(name)))} for name in names}
+        cards = {} if codes is None else {"cards": self._described(codes)}
+        return {**self._remaining(), **cards, "piles": piles}
+
+    def _described(self, codes: Iterable[str]) -> list[Members]:
+        return [described(code, self.images) for code in codes]
+
+    # Commands
+
+    def _shuffling(self) -> Choice:
+        stack = pile(self.pile) if self.pile else DECK
+        return [], [commands.StartShuffle(API, stack)] if self.round.cards(stack) else []
+
+    def _taking(self, source: str, slots: Sequence[int]) -> Choice:
         """Draw these cards from a stack.
 
         They are named: a count would draw others where another node was quicker.
@@ -168,9 +313,9 @@ class Deck:
             chosen.append(commands.Draw(API, len(reached), source, cards=reached))
         if others:
             chosen.append(commands.Move(API, "pile", source, OPEN, cards=others, face="up"))
-        return self.codes(slots), chosen
+        return self._codes(slots), chosen
 
-    def moving(self, slots: Iterable[int], to: str) -> Choice:
+    def _moving(self, slots: Iterable[int], to: str) -> Choice:
         """Put cards on top of a pile, or below the deck.
 
         Each goes on top of the one before it, and in the deck below the one before it.
@@ -183,7 +328,7 @@ class Deck:
             moved.append(commands.Move(API, action, stack, to, cards=tuple(some), where=where))
         return [], moved
 
-    def looking_at(self, *names: str) -> Choice:
+    def _looking_at(self, *names: str) -> Choice:
         """See the cards of these piles that a shuffle has hidden; the log says so."""
         hidden = [
             stack
@@ -192,8 +337,29 @@ class Deck:
         ]
         return [], [commands.Show(API, stack, to=SEAT, whole=True) for stack in hidden]
 
-    async def change(self, choose: Callable[[], Choice]) -> list[str]:
-        """Execute what `choose` chooses from the cards; returns the codes.
+    async def _begin_again(self) -> None:
+        """Close the round, which reveals its secret, and open one with the same cards or others."""
+        opened = (await self._notes()).opened if self.table.round is None else self.round.opened
+        if not opened:  # the process ended before it opened the first round
+            raise Unavailable("This deck was not completed: open a new one.")
+        jokers, named = self.given.flag("jokers_enabled"), self.given.contents()
+        before = contents_of(opened, self.decks)
+        if named is None and jokers is not None:
+            if before in (standard(jokers=False), standard(jokers=True)):
+                named = standard(jokers=jokers)
+            elif jokers == set(before).isdisjoint(JOKERS):
+                raise BadRequest(
+                    "This deck was opened with certain cards: name those and jokers in cards."
+                )
+        cards = opened if named is None else logged(named, self.decks)
+        beginning = _opening(cards, shuffle=True)
+        # Else the round would be closed, and no other be opened.
+        self.context.service.maintenance.require(self.live_table.table_id, beginning[0])
+        closing = [] if self.table.round is None else [commands.CloseRound(API)]
+        await self._execute(*closing, *beginning)
+
+    async def _change(self, choose: Callable[[], Choice]) -> list[str]:
+        """Execute what `choose` chooses from the cards; the codes, or those of a random draw.
 
         It chooses again where another client changed the deck before the first command.
         """
@@ -201,75 +367,54 @@ class Deck:
             version = self.table.version
             codes, chosen = choose()
             try:
-                await self.execute(chosen)
+                done = await self._execute(*chosen)
             except Refused as refusal:
                 changed = self.table.version > version
                 if attempt == ATTEMPTS or len(chosen) > 1 or refusal.temporary or not changed:
                     raise
             else:
-                return codes
+                events = (event for each in done for event in each.events)
+                return codes or [shown(e.card or "") for e in events if isinstance(e, CardDrawn)]
         raise AssertionError("unreachable")
 
-    async def draw_at_random(self, count: int, source: str) -> list[str]:
-        """Draw cards from anywhere in a stack; the original's codes, in their order."""
-        if not count:
-            return []
-        command, budget = commands.DrawAtRandom(API, count, source), self._budget
-        with budget.paying(costs.bytes_written(command, self.table), self._context.clock()):
-            budget.charge(costs.weight(command, self.table))
-            done = await self._context.service.draw_at_random(self.live_table, command)
-        budget.cpu.step(costs.event_seconds(done.events))
-        return [shown(getattr(event, "card", None) or "") for event in done.events]
-
-    async def begin_again(self, codes: tuple[str, ...]) -> None:
-        """Close the round, which reveals its secret, and open one with these cards."""
-        beginning = _beginning(codes, shuffle=True)
-        # Else the round would be closed, and no other be opened.
-        self._context.service.maintenance.require(self.live_table.table_id, beginning[0])
-        closing = [] if self.table.round is None else [commands.CloseRound(API)]
-        await self.execute([*closing, *beginning])
-
-    async def opened_with(self) -> tuple[str, ...]:
-        """The cards that the newest round was opened with, bottom first."""
-        if self.table.round is not None:
-            return self.table.round.opened
-        if not self.table.round_versions:  # the process ended before it opened the first one
-            raise Unavailable("This deck was not completed: open a new one.")
-        before = self.table.round_versions[-1] - 1
-        (entry,) = await self._context.service.entries(self.live_table, before, 1)
-        return tuple(json.loads(entry.leaf)["public"]["deck"])
-
-    async def execute(self, chosen: Sequence[commands.Command]) -> None:
+    async def _execute(self, *chosen: commands.Command) -> list[CommandResult]:
         """Execute commands one after the other, which share a commit; raises the first refusal."""
         if not chosen:
-            return
-        table, budget = self.table, self._budget
+            return []
+        table, payer = self.table, self.payer
         # A round that is opened is shuffled, too: its deck is not at the table yet.
-        decks = [command.deck for command in chosen if isinstance(command, commands.OpenRound)]
-        opened = sum(map(len, decks))
-        written = sum(costs.bytes_written(command, table) for command in chosen)
-        with (
-            budget.paying(written + costs.BYTES_PER_SWAP * opened, self._context.clock()),
-            self.live_table.held(),
-        ):
-            budget.charge(sum(costs.weight(command, table) for command in chosen) + opened / 52)
+        opened = sum(len(each.deck) for each in chosen if isinstance(each, commands.OpenRound))
+        written = sum(costs.bytes_written(each, table) for each in chosen)
+        written += costs.BYTES_PER_SWAP * opened
+        with payer.paying(written, self.context.clock()), self.live_table.held():
+            payer.charge(sum(costs.weight(each, table) for each in chosen) + opened / 52)
             # All in this step of the loop, so that none of another client comes between them.
-            answers: list[asyncio.Future[CommandResult]] = []
-            for command in chosen:
-                answers.append(asyncio.get_running_loop().create_future())
-                self._context.service.submit(self.live_table, command, resolve(answers[-1]))
-            for done in await asyncio.gather(*answers):
-                budget.cpu.step(costs.event_seconds(done.events))
+            done = await asyncio.gather(*map(self._submit, chosen))
+        for each in done:
+            payer.cpu.step(costs.event_seconds(each.events))
+        return done
+
+    def _submit(self, command: commands.Command) -> Awaitable[CommandResult]:
+        service = self.context.service
+        if isinstance(command, commands.DrawAtRandom):
+            return service.draw_at_random(self.live_table, command)
+        answer: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
+        service.submit(self.live_table, command, resolve(answer))
+        return answer
 
 
-def _beginning(codes: tuple[str, ...], *, shuffle: bool) -> list[commands.Command]:
+def _opening(codes: tuple[str, ...], *, shuffle: bool) -> list[commands.Command]:
     """The commands that open a round, and shuffle its deck or say that it is not shuffled."""
-    opening = commands.OpenRound(API, codes, "house", WAIT_MS_DEFAULT, WAIT_MS_DEFAULT)
+    opened = commands.OpenRound(API, codes, "house", WAIT_MS_DEFAULT, WAIT_MS_DEFAULT)
     if shuffle:
-        return [opening, commands.StartShuffle(API)]
+        return [opened, commands.StartShuffle(API)]
     note = (
         "This deck was not shuffled: its cards are in the order in which the round was opened. The "
         "shuffle before this note has no swap; it only seals the cards."
     )
     sealing = commands.StartShuffle(API, steps=0)
-    return [opening, sealing, commands.AddNote(API, UNSHUFFLED, note)]
+    return [opened, sealing, commands.AddNote(API, UNSHUFFLED, note)]
+
+
+def _too_few(count: int) -> str:
+    return f"Not enough cards remaining to draw {count} additional"

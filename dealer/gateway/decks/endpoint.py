@@ -8,25 +8,29 @@ the deck's proof. Statuses: 200 and 404 as in the original, 400 for a parameter 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+import re
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
-from math import ceil
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from websockets.http11 import Request, Response
 
 from dealer import errors
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.decks.cards import picture
-from dealer.gateway.decks.deck import Deck, Decks, NotFound
-from dealer.gateway.decks.operations import OPERATIONS, DeckRequest, Members, Operation, opened_with
+from dealer.gateway.decks.deck import Deck, Members
 from dealer.gateway.decks.parameters import OriginalError, Parameters
 from dealer.gateway.net.responses import response
-from dealer.gateway.pages.static_files import KINDS
+from dealer.gateway.pages.error_pages import refusal_of
+from dealer.gateway.pages.static_files import KINDS, StaticFiles
+from dealer.gateway.rate_limit import costs
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
+from dealer.service import LiveTable
+from dealer.service.tables.decks import DeckNotes, deck_key, deck_rules, new_deck_id
 
 PICTURES = "/static/img/"
 CACHING = "public, max-age=86400"
@@ -38,24 +42,55 @@ PREFLIGHT = {
     "x-csrftoken, x-requested-with",
     "Access_Control_Max_Age": "86400",
 }
-STATUSES: dict[type[errors.DealerError], HTTPStatus] = {
-    OriginalError: HTTPStatus.OK,
-    NotFound: HTTPStatus.NOT_FOUND,
-    errors.UnknownTable: HTTPStatus.NOT_FOUND,
-    errors.TableIsClosed: HTTPStatus.NOT_FOUND,
-    errors.TableArchived: HTTPStatus.NOT_FOUND,
-    errors.BadRequest: HTTPStatus.BAD_REQUEST,
-    errors.NotEntitled: HTTPStatus.FORBIDDEN,
-    errors.RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
-}
-"""The first that an error is; another one is 409, or 503 if it is temporary."""
+
+
+class Operation(NamedTuple):
+    """What a path does, and the parameters that it knows; `opens` where it opens a deck."""
+
+    name: str
+    path: str
+    run: Callable[[Deck], Awaitable[Members]]
+    parameters: tuple[str, ...] = ()
+    opens: bool = False
+
+    def match(self, path: str) -> tuple[Operation, dict[str, str]] | None:
+        """This, and the parts of a path by name, if it is one of the operation's."""
+        found = re.fullmatch(f"(?:{self.path})/?", path)
+        return found and (self, found.groupdict(""))
+
+
+_SLUG = "[A-Za-z0-9_-]+"
+_DECK = f"/api/deck/(?P<deck>{_SLUG})"
+_PILE = f"{_DECK}/pile/(?P<pile>{_SLUG})"
+_OLD = f"(?P<old>{_SLUG})"
+_WHERE = "(?:/(?P<where>(?i:top|bottom|random)))?"
+_NEW = ("deck_count", "jokers_enabled", "cards")
+
+OPERATIONS = (
+    Operation("new", "/api/(?:deck/)?new", Deck.new, _NEW, opens=True),
+    Operation("new.shuffle", "/api/(?:deck/new/)?shuffle", Deck.new_shuffled, _NEW, opens=True),
+    Operation("new.draw", "/api/deck/new/draw", Deck.new_drawn, ("count", *_NEW), opens=True),
+    Operation("info", _DECK, Deck.info),
+    Operation(
+        "shuffle", f"{_DECK}/shuffle|/api/shuffle/{_OLD}", Deck.shuffle, ("remaining", *_NEW)
+    ),
+    Operation("draw", f"{_DECK}/draw{_WHERE}|/api/draw/{_OLD}", Deck.draw_next, ("count", "cards")),
+    Operation("return", f"{_DECK}/return", Deck.give_back, ("cards",)),
+    Operation("close", f"{_DECK}/close", Deck.close),
+    Operation("pile.add", f"{_PILE}/add", Deck.add_to_pile, ("cards",)),
+    Operation("pile.list", f"{_PILE}/list", Deck.list_pile),
+    Operation("pile.shuffle", f"{_PILE}/shuffle", Deck.shuffle_pile),
+    Operation("pile.return", f"{_PILE}/return", Deck.give_back, ("cards",)),
+    Operation("pile.draw", f"{_PILE}/draw{_WHERE}", Deck.draw_from_pile, ("cards", "count")),
+)
+"""In the order in which a path is compared with them; the slash at its end is optional."""
 
 
 class DecksEndpoint:
     """Answers requests below `/api/` and for pictures of cards.
 
-    `check` admits or refuses a request by its head. `path` is the path under which clients reach
-    this server, for the addresses in answers.
+    `check` admits or refuses a request by its head; `web` has the pictures. `path` is the path
+    under which clients reach this server, for the addresses in answers.
     """
 
     keeps = True
@@ -64,23 +99,19 @@ class DecksEndpoint:
         self,
         context: GatewayContext,
         check: Callable[[ClientConnection, Request], Response | None],
+        web: StaticFiles,
         *,
         path: str,
     ) -> None:
         self._context = context
         self._check = check
+        self._web = web
         self._path = path
-        self._decks = Decks(context)
+        self._notes: WeakKeyDictionary[LiveTable, DeckNotes] = WeakKeyDictionary()
 
     def check(self, connection: ClientConnection, request: Request) -> Response | None:
-        """A refusal with its status and headers, as JSON."""
         refusal = self._check(connection, request)
-        if refusal is None:
-            return None
-        names = {"Retry-After", "WWW-Authenticate"}.intersection(refusal.headers)
-        more = {name.replace("-", "_"): refusal.headers[name] for name in names}
-        sentence = bytes(refusal.body or b"").decode().strip()
-        return _failed(HTTPStatus(refusal.status_code), sentence, **more)
+        return None if refusal is None else _as_json(refusal)
 
     def count(self, status: int) -> None: ...
 
@@ -95,7 +126,7 @@ class DecksEndpoint:
             sentence = f"Use {' or '.join(methods)}."
             connection.answer(_failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, **allowed))
         elif pictures:
-            file = picture(path.removeprefix(PICTURES))
+            file = self._web.files.get(picture(path.removeprefix(PICTURES)))
             connection.answer(
                 _failed(HTTPStatus.NOT_FOUND, "There is no such picture.")
                 if file is None
@@ -110,9 +141,7 @@ class DecksEndpoint:
             connection.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
 
     async def _answer(
-        self,
-        connection: ClientConnection,
-        work: Callable[[], Coroutine[Any, Any, Response]],
+        self, connection: ClientConnection, work: Callable[[], Coroutine[Any, Any, Response]]
     ) -> None:
         try:
             answer = await metered(work, connection.budget.cpu)
@@ -132,26 +161,27 @@ class DecksEndpoint:
         path: dict[str, str],
     ) -> Response:
         begun, outcome, method = perf_counter(), "ok", f"decks.{operation.name}"
-        seen, id = connection.seen, path.get("deck") or path.get("old", "")
+        id, budget = path.get("deck") or path.get("old") or new_deck_id(), connection.budget
+        seen, table = connection.seen, None
         base = f"{seen.scheme}://{seen.host or 'localhost'}{self._path}".removesuffix("/")
-        deck: Deck | None = None
         try:
             given = Parameters(request, body)
-            given.require(operation.parameters, id)
-            if operation.opens is None:
-                deck = await self._decks.find(connection, id)
-                if deck.table.closed:
-                    raise errors.TableIsClosed("This deck is closed.")
+            given.require(operation.parameters, path.get("deck", ""))
+            if operation.opens:
+                table = await self._open(connection, id, given)
             else:
-                codes, decks = opened_with(given)
-                deck = await self._decks.open(connection, codes, decks, shuffle=operation.opens)
+                table = await self._context.service.table_opened_by(deck_key(id))
+                if table.table.closed:
+                    raise errors.TableIsClosed("This deck is closed.")
+            notes = self._notes.setdefault(table, DeckNotes())
             where, images = path.get("where", "").lower(), base + PICTURES.rstrip("/")
-            asked = DeckRequest(deck, given, path.get("pile", ""), where, images)
-            members = {"success": True, "deck_id": deck.id} | await operation.run(asked)
-            answer = _json(HTTPStatus.OK, json.dumps(members | _proof(deck, base)))
+            pile = path.get("pile", "")
+            deck = Deck(self._context, table, budget, notes, given, pile, where, images)
+            members = {"success": True, "deck_id": id} | await operation.run(deck)
+            answer = _json(HTTPStatus.OK, json.dumps(members | _proof(table, base)))
         except errors.DealerError as error:
             outcome = error.reason if isinstance(error, errors.Refused) else "unavailable"
-            answer = _refused(error, _proof(deck, base))
+            answer = _refused(error, _proof(table, base))
         except Exception as error:
             self._context.log_throttle.say_error(error, "internal error", method=method)
             outcome, sentence = "internal", "Internal error; see the server's log."
@@ -159,14 +189,30 @@ class DecksEndpoint:
         self._context.metrics.answered(method, outcome, perf_counter() - begun)
         return answer
 
+    async def _open(self, client: ClientConnection, id: str, given: Parameters) -> LiveTable:
+        """The table of a new deck, without a round."""
+        key, context = client.service_key, self._context
+        given.opened_with()  # refused before there is a table
+        if not context.players_open and (key is None or not key.may("open")):
+            raise errors.NotEntitled(
+                "On this server only services open decks: send a service key as "
+                "`Authorization: Bearer KEY`."
+            )
+        decks = given.decks()
+        rules = deck_rules(decks)
+        written = costs.text_bytes_written(json.dumps(rules).encode())
+        with client.budget.paying(written, context.clock(), decks=decks if key is None else 0):
+            table, _ = await context.service.open_table(rules, key=deck_key(id), address="")
+        return table
 
-def _proof(deck: Deck | None, base: str) -> Members:
+
+def _proof(table: LiveTable | None, base: str) -> Members:
     """The addresses of a deck's proof, and what it covers so far."""
-    if deck is None:
+    if table is None:
         return {}
-    address, number = f"{base}/tables/{deck.live_table.table_id}", len(deck.table.round_versions)
+    address, number = f"{base}/tables/{table.table_id}", len(table.table.round_versions)
     covers = "everything: all rounds are closed, and their secrets are published"
-    if deck.table.round is not None:
+    if table.table.round is not None:
         earlier = {1: "", 2: "round 1; "}.get(number, f"rounds 1 to {number - 1}; ")
         covers = (
             f"{earlier}of the open round {number} the log and the commitment to its secret, which "
@@ -181,25 +227,35 @@ def _proof(deck: Deck | None, base: str) -> Members:
 
 def _refused(error: errors.DealerError, proof: Members) -> Response:
     """The answer to a request that raised this error."""
-    status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), None)
-    sentence, more = str(error), {}
-    if isinstance(error, errors.UnknownTable):
-        sentence = NO_DECK
-    elif isinstance(error, errors.TableIsClosed | errors.TableArchived):
-        sentence = f"{NO_DECK} It was closed."
-    elif isinstance(error, errors.RateLimited):
-        more = {"Retry_After": str(ceil(error.retry_after_ms / 1000))}
-    elif not isinstance(error, errors.Refused):
-        sentence = "The log cannot be read or written at the moment; try again later."
-    if status is None and isinstance(error, errors.Refused) and not error.temporary:
-        status = HTTPStatus.CONFLICT
-    elif status is None:
-        status, more = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry_After": "5"}
-    return _json(status, json.dumps({"success": False, "error": sentence} | proof), **more)
+    match error:
+        case OriginalError():
+            return _failed(error.status, str(error), proof)
+        case errors.UnknownTable():
+            return _failed(HTTPStatus.NOT_FOUND, NO_DECK, proof)
+        case errors.TableIsClosed() | errors.TableArchived():
+            return _failed(HTTPStatus.NOT_FOUND, f"{NO_DECK} It was closed.", proof)
+        case errors.NotEntitled():
+            return _failed(HTTPStatus.FORBIDDEN, str(error), proof)
+        case errors.RateLimited():
+            return _as_json(refusal_of(error, limited=HTTPStatus.TOO_MANY_REQUESTS), proof)
+        case errors.Refused(temporary=False) if not isinstance(error, errors.BadRequest):
+            return _failed(HTTPStatus.CONFLICT, str(error), proof)
+    return _as_json(refusal_of(error), proof)
 
 
-def _failed(status: HTTPStatus, sentence: str, **more: str) -> Response:
-    return _json(status, json.dumps({"success": False, "error": sentence}), **more)
+def _as_json(refusal: Response, proof: Members | None = None, /) -> Response:
+    """A refusal that is a text as an answer of this interface, with its status and headers."""
+    kept = [name for name in ("Retry-After", "WWW-Authenticate") if name in refusal.headers]
+    more = {name.replace("-", "_"): refusal.headers[name] for name in kept}
+    sentence = bytes(refusal.body or b"").decode().strip()
+    return _failed(HTTPStatus(refusal.status_code), sentence, proof, **more)
+
+
+def _failed(
+    status: HTTPStatus, sentence: str, proof: Members | None = None, /, **more: str
+) -> Response:
+    members = {"success": False, "error": sentence} | (proof or {})
+    return _json(status, json.dumps(members), **more)
 
 
 def _json(status: HTTPStatus, body: str | bytes, **more: str) -> Response:

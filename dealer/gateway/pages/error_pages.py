@@ -45,8 +45,15 @@ _ELEMENTS = "/* Elements."
 """Where the colours of base.css end."""
 
 
-def refusal_of(error: MultipleValuesError | DealerError) -> Response:
-    """The answer that an error of a request has: its sentence, and when to try again."""
+def refusal_of(
+    error: MultipleValuesError | DealerError,
+    *,
+    limited: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE,
+) -> Response:
+    """The answer that an error of a request has: its sentence, and when to try again.
+
+    `limited` is the status where a rate is exceeded.
+    """
     match error:
         case MultipleValuesError():
             return response(HTTPStatus.BAD_REQUEST, "A header occurs twice in the request.\n")
@@ -56,8 +63,7 @@ def refusal_of(error: MultipleValuesError | DealerError) -> Response:
             return response(HTTPStatus.GONE, f"{error}\n")
         case RateLimited():
             seconds = str(ceil(error.retry_after_ms / 1000))
-            status = HTTPStatus.SERVICE_UNAVAILABLE
-            return response(status, f"{error}\n", Retry_After=seconds)
+            return response(limited, f"{error}\n", Retry_After=seconds)
         case Overloaded() | Unavailable():
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
         case BadRequest():

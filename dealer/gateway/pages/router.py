@@ -68,10 +68,10 @@ _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
 class Router:
     """Answers every HTTP request that is no WebSocket handshake.
 
-    `documents` are JSON documents by path, each made on its first request. `frame_ancestors` are
-    the origins whose pages may show these pages in a frame. `path` is the path under which clients
-    reach this server; the targets of requests are without it. `check` admits or refuses a request
-    by its head.
+    `documents` are JSON documents by path, each made on its first request; `web` are the files of
+    the pages. `frame_ancestors` are the origins whose pages may show these pages in a frame. `path`
+    is the path under which clients reach this server; the targets of requests are without it.
+    `check` admits or refuses a request by its head.
     """
 
     keeps = False
@@ -84,6 +84,7 @@ class Router:
         documents: Mapping[str, Callable[[], bytes]],
         frame_ancestors: Sequence[str],
         appearance: Appearance,
+        web: StaticFiles,
         path: str,
     ) -> None:
         self._context = context
@@ -100,7 +101,7 @@ class Router:
         self._bundles = Bundles(context.service, self._reading)
         self._archived_limit = ConcurrencyLimit("archived bundles")
         self._appearance = appearance
-        self._web = StaticFiles(appearance)
+        self._web = web
         self._page_policy = page_policy(frame_ancestors)
         self._framing = framing(frame_ancestors)
 

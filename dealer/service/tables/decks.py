@@ -50,12 +50,14 @@ def deck_rules(decks: int) -> dict[str, object]:
 class DeckNotes:
     """What the log says of a deck's newest round besides its cards, up to a version.
 
-    The state of a table has no notes: they are read from its events.
+    `opened` are the codes that it was opened with, bottom first. The state of a table has no notes,
+    and of a closed round no cards: they are read from its events.
     """
 
     version: int = 0
     shuffled: bool = False
     piles: list[str] = field(default_factory=list)
+    opened: tuple[str, ...] = ()
 
     async def read(self, reader: EventReader, live_table: LiveTable) -> DeckNotes:
         """Take what was committed since."""
@@ -72,8 +74,8 @@ class DeckNotes:
 
     def _take(self, event: str, public: dict[str, object]) -> None:
         match event, public:
-            case "RoundOpened", _:
-                self.shuffled, self.piles = False, []
+            case "RoundOpened", {"deck": list(codes)}:
+                self.shuffled, self.piles, self.opened = False, [], tuple(codes)
             case "ShuffleStarted", {"stack": stack, "steps": steps, "n": int(n)}:
                 # A random draw is a shuffle of a few steps.
                 self.shuffled |= stack == DECK and steps == full(n)
