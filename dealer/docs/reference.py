@@ -113,6 +113,8 @@ def methods() -> Iterator[str]:
     """Parameters, results, refusals and examples of each method."""
     for method in _DESCRIBED["methods"]:
         yield f"## {method['name']}\n\n{method['summary']}\n"
+        if rule := method.get("x-rule"):
+            yield f"The table's [rule](types.md#rules) `{rule}` says who may.\n"
         if right := method.get("x-service-right"):
             yield f"A service needs the right `{right}`.\n"
         given = {one["name"]: {**one, **one["schema"]} for one in method["params"]}

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 
-from websockets.datastructures import MultipleValuesError
+from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
 from dealer.gateway.clients import ClientConnection, ConnectionRegistry
-from dealer.gateway.net.admission import (
+from dealer.gateway.net.checks import (
     NOT_THIS_ORIGIN,
     Origins,
     bearer_of,
     body_refused,
     cross_site_refused,
     host_refused,
-    is_private,
     origin_of,
-    unauthorized,
-    unavailable,
 )
-from dealer.gateway.net.host_names import HostNames, normal_origin
+from dealer.gateway.net.host_names import HostNames, is_private, normal_origin
 from dealer.gateway.net.proxies import TrustedProxies, client_network
-from dealer.gateway.net.responses import response
+from dealer.gateway.net.responses import response, unauthorized, unavailable
 from dealer.gateway.observe.log_throttle import LogThrottle
-from dealer.service.identity.service_keys import ServiceKey
 
 HANDSHAKE = 2.0
 """Cost of a WebSocket handshake for its address, in messages."""
@@ -56,6 +53,11 @@ _SHOWN = 100
 """Characters of a client's header that a log line shows."""
 
 _SERVICE_KEY = "dk_"
+
+NO_ROOM = "No more connections at the moment"
+
+Check = Callable[[ClientConnection, Request], Response | None]
+"""One of the reasons to refuse a request: the answer where it applies."""
 
 log = logging.getLogger(__name__)
 
@@ -101,94 +103,144 @@ class Admission:
             self._reject("flood")
         return not flood
 
-    def identify(self, connection: ClientConnection, request: Request) -> Response | None:
-        """Count a service by its key, and others by address, behind a trusted proxy by their own.
+    def _reject(self, reason: str, **fields: str) -> None:
+        self._context.metrics.refused[reason] += 1
+        self._context.log_throttle.log(logging.INFO, "connection refused", reason=reason, **fields)
 
-        Returns 401 for a request whose key is not valid, 400 for one with two.
+    # What each endpoint asks: the answer to a request that is refused by its head, else None
+
+    def check_socket(self, connection: ClientConnection, request: Request) -> Response | None:
+        """Of a WebSocket handshake."""
+        checks = (self._rate, self._host, self._key, self._no_body, self._room, self._share)
+        return self._first_refusal(connection, request, *checks, self._origin)
+
+    def check_page(self, connection: ClientConnection, request: Request) -> Response | None:
+        """Of a page or a download; it, too, keeps its connection for long if the client is slow."""
+        checks = (self._rate, self._host, self._key, self._no_body, self._share_of_pages)
+        return self._first_refusal(connection, request, *checks)
+
+    def check_post(self, connection: ClientConnection, request: Request) -> Response | None:
+        """Of a POST, whose body is not read if it is refused."""
+        checks = (self._rate_of_posts, self._host, self._key, self._room, self._share)
+        return self._first_refusal(connection, request, *checks, self._origin)
+
+    def check_decks(self, connection: ClientConnection, request: Request) -> Response | None:
+        """Of a request about decks.
+
+        Pages of every origin may send them, unless the server is at a private address: browsers add
+        no credential to them on their own.
         """
-        key, refusal = self._service_key(request)
+        checks = (self._rate_of_decks, self._host, self._site, self._key, self._room, self._share)
+        return self._first_refusal(connection, request, *checks)
+
+    def _first_refusal(
+        self, connection: ClientConnection, request: Request, *checks: Check
+    ) -> Response | None:
+        self._identify(connection, request)
+        refusals = (check(connection, request) for check in checks)
+        return next(filter(None, refusals), None)
+
+    def _identify(self, connection: ClientConnection, request: Request) -> None:
+        """Count a service by its key, others by their address, also behind a trusted proxy."""
         seen = connection.seen = self._proxies.seen(connection.peer, request.headers)
         if seen.unread is not None:
             example = {"example": seen.unread[:_SHOWN]}
             self._log_throttle.log(
                 logging.WARNING, "client address unreadable", example, counted=seen.address
             )
-        budget = connection.budget_at(seen.address)
+        budget, key = connection.budget_at(seen.address), None
+        with suppress(MultipleValuesError):  # which `_key` refuses
+            key = self._context.service.service_keys.find(_key_in(request.headers) or "")
         if key is not None:
             budget = self._context.budgets.key(key.id, self._context.clock())
         connection.charge_to(budget, key)
-        if refusal is None and key is None and connection.keys_only:
-            refusal = unauthorized("This port is for services: send `Authorization: Bearer KEY`.")
-        if refusal is not None:
-            self._reject("key")
-        return refusal
 
-    def _service_key(self, request: Request) -> tuple[ServiceKey | None, Response | None]:
-        try:
-            given = bearer_of(request.headers)
-        except MultipleValuesError:
-            sentence = "The header Authorization occurs twice in the request.\n"
-            return None, response(HTTPStatus.BAD_REQUEST, sentence)
-        if given is None or not given.startswith(_SERVICE_KEY):
-            return None, None
-        key = self._context.service.service_keys.find(given)
-        if key is not None:
-            return key, None
-        return None, unauthorized("This service key is not valid, or was revoked.")
+    # The checks
 
-    def _reject(self, reason: str, **fields: str) -> None:
-        self._context.metrics.refused[reason] += 1
-        self._context.log_throttle.log(logging.INFO, "connection refused", reason=reason, **fields)
+    def _rate(self, connection: ClientConnection, request: Request) -> Response | None:
+        """503 for an address or key that is blocked until its debt is paid."""
+        budget, now = connection.budget, self._context.clock()
+        budget.admit(_request_weight(request.path), now)
+        return self._over_rate(connection, budget.blocked(now), HTTPStatus.SERVICE_UNAVAILABLE)
 
-    def check_socket(self, connection: ClientConnection, request: Request) -> Response | None:
-        """The answer to a handshake that is refused; None for any other."""
-        refusal = self._check_get(connection, request)
-        return refusal or self._check_room(connection) or self._check_origin(connection, request)
+    def _rate_of_posts(self, connection: ClientConnection, request: Request) -> Response | None:
+        """429 for one that is blocked, or owes processor time."""
+        budget, now = connection.budget, self._context.clock()
+        budget.admit(_request_weight(request.path), now)
+        return self._over_rate(connection, max(budget.blocked(now), budget.busy(now)))
 
-    def check_page(self, connection: ClientConnection, request: Request) -> Response | None:
-        """The answer to a request for a page or a download that is refused; None for any other."""
-        refusal = self._check_get(connection, request)
-        # A page, too, keeps its connection for long if the client reads slowly.
-        return refusal or self._check_share(connection, factor=PAGE_FACTOR)
-
-    def _check_get(self, connection: ClientConnection, request: Request) -> Response | None:
-        unknown_key = self.identify(connection, request)
-        return (
-            self._check_rate(connection, request)
-            or self._check_host(request)
-            or unknown_key
-            or body_refused(request.method, connection.body_length, self._context.limits.message)
-        )
-
-    def check_post(self, connection: ClientConnection, request: Request) -> Response | None:
-        """The answer to a POST that is refused by its head; None for any other."""
-        unknown_key = self.identify(connection, request)
-        refusal = (
-            self._check_rate(connection, request, status=HTTPStatus.TOO_MANY_REQUESTS)
-            or self._check_host(request)
-            or unknown_key
-            or self._check_room(connection)
-        )
-        return refusal or self._check_origin(connection, request)
-
-    def check_decks(self, connection: ClientConnection, request: Request) -> Response | None:
-        """The answer to a request about decks that is refused by its head; None for any other.
-
-        Pages of every origin may send them, unless the server is at a private address: browsers add
-        no credential to them on their own.
-        """
-        unknown_key = self.identify(connection, request)
+    def _rate_of_decks(self, connection: ClientConnection, request: Request) -> Response | None:
+        """429 for one that is over its rate, or owes processor time: it has no other limit."""
         budget, now = connection.budget, self._context.clock()
         wait = max(budget.admit(1.0, now, timed=True), budget.blocked(now))
-        if wait:
-            self._reject("rate", address=connection.address)
-            return unavailable("Too many requests", wait, HTTPStatus.TOO_MANY_REQUESTS)
-        refusal = self._check_host(request)
-        if refusal is None:
-            refusal = self._check_site(connection, request)
-        return refusal or unknown_key or self._check_room(connection)
+        return self._over_rate(connection, wait)
 
-    def _check_site(self, connection: ClientConnection, request: Request) -> Response | None:
+    def _over_rate(
+        self,
+        connection: ClientConnection,
+        wait: float,
+        status: HTTPStatus = HTTPStatus.TOO_MANY_REQUESTS,
+    ) -> Response | None:
+        if not wait:
+            return None
+        self._reject("rate", address=connection.address)
+        whose = "your address" if connection.service_key is None else "this service key"
+        return unavailable(f"Too many requests from {whose}", wait, status)
+
+    def _host(self, connection: ClientConnection, request: Request) -> Response | None:
+        """421 for a request under a name that is not this server's."""
+        refusal = host_refused(self._hosts, request)
+        if refusal is not None:
+            self._reject("host")
+        return refusal
+
+    def _key(self, connection: ClientConnection, request: Request) -> Response | None:
+        """401 for a key that is not valid, or none where one is needed; 400 for two."""
+        if connection.service_key is not None:
+            return None
+        try:
+            given = _key_in(request.headers)
+        except MultipleValuesError:
+            sentence = "The header Authorization occurs twice in the request.\n"
+            refusal = response(HTTPStatus.BAD_REQUEST, sentence)
+        else:
+            if given is None and not connection.keys_only:
+                return None
+            sentence = "This port is for services: send `Authorization: Bearer KEY`."
+            if given is not None:
+                sentence = "This service key is not valid, or was revoked."
+            refusal = unauthorized(sentence)
+        self._reject("key")
+        return refusal
+
+    def _no_body(self, connection: ClientConnection, request: Request) -> Response | None:
+        """400, 405 or 413 for a request with a body."""
+        return body_refused(request.method, connection.body_length, self._context.limits.message)
+
+    def _room(self, connection: ClientConnection, request: Request) -> Response | None:
+        """503 where there is no room for another connection that stays open."""
+        full = len(self._registry.connections) > self._context.limits.connections
+        if not (full or self._context.draining):
+            return None
+        self._reject("draining" if self._context.draining else "full")
+        return unavailable(NO_ROOM)
+
+    def _share(
+        self, connection: ClientConnection, request: Request, *, factor: int = 1
+    ) -> Response | None:
+        """503 for a key with too many connections, or an address with `factor` times too many."""
+        limits = self._context.limits
+        of_key = connection.service_key is not None
+        most = limits.key_connections if of_key else factor * limits.connections_per_address
+        if connection.budget.connections <= most:
+            return None
+        self._reject("address", address=connection.address)
+        return unavailable(NO_ROOM)
+
+    def _share_of_pages(self, connection: ClientConnection, request: Request) -> Response | None:
+        return self._share(connection, request, factor=PAGE_FACTOR)
+
+    def _site(self, connection: ClientConnection, request: Request) -> Response | None:
         """403 for a page of another site that asks a server in its visitor's own network.
 
         Such a page could find servers there, and use up the limits of its visitor's address. With
@@ -198,54 +250,13 @@ class Admission:
         private = is_private(self._own_host(connection, request) or "")
         if not private or self.origins.name(request):
             return None
-        refusal = self._check_origin(connection, request, or_referer=True)
+        refusal = self._origin(connection, request, or_referer=True)
         return refusal or cross_site_refused(request)
 
-    def _own_host(self, connection: ClientConnection, request: Request) -> str | None:
-        """The host by which the client reaches this server; `Host` was checked before.
-
-        What a proxy reports was not: it may serve names that another site has resolved to it.
-        """
-        seen = connection.seen.host
-        return seen if seen and self._hosts.allows(seen) else request.headers.get("Host")
-
-    def _check_rate(
-        self,
-        connection: ClientConnection,
-        request: Request,
-        *,
-        status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE,
-    ) -> Response | None:
-        """Refusal of an address or key that is blocked until its debt is paid."""
-        budget, now = connection.budget, self._context.clock()
-        budget.admit(_request_weight(request.path), now)
-        wait = budget.blocked(now)
-        if status is HTTPStatus.TOO_MANY_REQUESTS:
-            wait = max(wait, budget.busy(now))  # before the body is read
-        if not wait:
-            return None
-        self._reject("rate", address=connection.address)
-        whose = "your address" if connection.service_key is None else "this service key"
-        return unavailable(f"Too many requests from {whose}", wait, status)
-
-    def _check_host(self, request: Request) -> Response | None:
-        """421 for a request under a name that is not this server's."""
-        refusal = host_refused(self._hosts, request)
-        if refusal is not None:
-            self._reject("host")
-        return refusal
-
-    def _check_room(self, connection: ClientConnection) -> Response | None:
-        """503 where there is no room for another connection that stays open."""
-        full = len(self._registry.connections) > self._context.limits.connections
-        if full or self._context.draining:
-            self._reject("draining" if self._context.draining else "full")
-            return unavailable("No more connections at the moment")
-        return self._check_share(connection)
-
-    def _check_origin(
+    def _origin(
         self, connection: ClientConnection, request: Request, *, or_referer: bool = False
     ) -> Response | None:
+        """403 for a page of an origin that may not connect."""
         origin: str | None = None
         try:
             origin = origin_of(request.headers, or_referer=or_referer)
@@ -262,15 +273,19 @@ class Admission:
             self._origin_throttle.log(logging.INFO, "origin refused", example)
         return response(HTTPStatus.FORBIDDEN, NOT_THIS_ORIGIN)
 
-    def _check_share(self, connection: ClientConnection, *, factor: int = 1) -> Response | None:
-        """503 for a key with too many connections, or an address with `factor` times too many."""
-        limits = self._context.limits
-        of_key = connection.service_key is not None
-        most = limits.key_connections if of_key else factor * limits.connections_per_address
-        if connection.budget.connections <= most:
-            return None
-        self._reject("address", address=connection.address)
-        return unavailable("No more connections at the moment")
+    def _own_host(self, connection: ClientConnection, request: Request) -> str | None:
+        """The host by which the client reaches this server; `Host` was checked before.
+
+        What a proxy reports was not: it may serve names that another site has resolved to it.
+        """
+        seen = connection.seen.host
+        return seen if seen and self._hosts.allows(seen) else request.headers.get("Host")
+
+
+def _key_in(headers: Headers) -> str | None:
+    """The service key that a request gives; MultipleValuesError where it gives two."""
+    given = bearer_of(headers)
+    return given if given and given.startswith(_SERVICE_KEY) else None
 
 
 def _request_weight(path: str) -> float:

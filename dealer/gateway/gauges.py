@@ -20,7 +20,13 @@ def gauges(
     context: GatewayContext, registry: ConnectionRegistry, operations: Operations
 ) -> dict[str, Number]:
     """The gauges by name."""
-    service = context.service
+    service, probe = context.service, operations.probe
+    log, maintenance, feed = service.log, service.maintenance, service.feed
+
+    def backup_age() -> float:
+        made_at = maintenance.backup_at
+        return (service.now() - made_at) / 1000 if made_at else nan
+
     return {
         "dealer_connections": ("Open connections.", lambda: len(registry.connections)),
         "dealer_service_connections": (
@@ -54,16 +60,6 @@ def gauges(
             lambda: context.in_flight,
         ),
         "dealer_draining": ("1 while the server shuts down.", lambda: context.draining),
-        **_readiness(service, operations),
-        **_database(service),
-        **_projection(service, operations),
-        **_feed(service),
-    }
-
-
-def _readiness(service: Service, operations: Operations) -> dict[str, Number]:
-    probe, maintenance = operations.probe, service.maintenance
-    return {
         "dealer_ready": (
             "1 if /readyz says that the server is ready.",
             lambda: operations.problem is None,
@@ -80,17 +76,6 @@ def _readiness(service: Service, operations: Operations) -> dict[str, Number]:
             "Seconds since the readiness was last checked.",
             lambda: probe.age,
         ),
-    }
-
-
-def _database(service: Service) -> dict[str, Number]:
-    log, maintenance = service.log, service.maintenance
-
-    def backup_age() -> float:
-        made_at = maintenance.backup_at
-        return (service.now() - made_at) / 1000 if made_at else nan
-
-    return {
         "dealer_disk_free_bytes": (
             "Free bytes of the database's disk; NaN if it is on another machine.",
             lambda: maintenance.free,
@@ -117,18 +102,9 @@ def _database(service: Service) -> dict[str, Number]:
             "1 from a batch that could not be written to the next that is.",
             lambda: service.stats.failing,
         ),
-    }
-
-
-def _projection(service: Service, operations: Operations) -> dict[str, Number]:
-    def lag_seconds() -> float:
-        return 0.0 if service.projection is None else service.projection.lag_seconds
-
-    probe = operations.probe
-    return {
         "dealer_projector_lag_seconds": (
             "Age of this node's oldest append that is not in the read models.",
-            lag_seconds,
+            lambda: service.projection.lag_seconds if service.projection else 0.0,
         ),
         "dealer_projector_stopped_tables": (
             "Tables whose read models stopped at an event; /readyz names them.",
@@ -142,19 +118,6 @@ def _projection(service: Service, operations: Operations) -> dict[str, Number]:
             "Tables with such events, 1000 at most.",
             lambda: probe.lag.tables,
         ),
-    }
-
-
-def _feed(service: Service) -> dict[str, Number]:
-    feed = service.feed
-
-    def failing() -> float:
-        return 0 if service.webhooks is None else service.webhooks.failing
-
-    def disabled() -> float:
-        return 0 if service.webhooks is None else service.webhooks.disabled
-
-    return {
         "dealer_feed_lag_seconds": (
             "Age of this node's oldest append that is not in the feed.",
             lambda: feed.scheduler.lag_seconds,
@@ -167,35 +130,40 @@ def _feed(service: Service) -> dict[str, Number]:
             "Open feeds of this node, over HTTP and on WebSockets.",
             lambda: feed.head.followers,
         ),
-        "dealer_webhooks_failing": ("Webhooks whose last request failed.", failing),
-        "dealer_webhooks_off": ("Webhooks that were switched off.", disabled),
+        "dealer_webhooks_failing": (
+            "Webhooks whose last request failed.",
+            lambda: service.webhooks.failing if service.webhooks else 0,
+        ),
+        "dealer_webhooks_off": (
+            "Webhooks that were switched off.",
+            lambda: service.webhooks.disabled if service.webhooks else 0,
+        ),
     }
 
 
 def counters(service: Service) -> dict[str, Number]:
     """The counters by name, without `_total`."""
-
-    def hints_sent() -> float:
-        return 0 if service.hints is None else service.hints.sent
-
-    def hints_received() -> float:
-        return 0 if service.hints is None else service.hints.received
-
-    def deliveries() -> float:
-        return 0 if service.webhooks is None else service.webhooks.delivered
-
-    def failures() -> float:
-        return 0 if service.webhooks is None else service.webhooks.failed
-
     return {
         "dealer_memory_errors": (
             "Times that this process had no memory left.",
             lambda: MEMORY.errors,
         ),
-        "dealer_webhook_deliveries": ("Events that webhooks accepted.", deliveries),
-        "dealer_webhook_failures": ("Requests that webhooks did not accept.", failures),
-        "dealer_hints_sent": ("Tables in hints to other nodes.", hints_sent),
-        "dealer_hints_received": ("Tables in hints of other nodes.", hints_received),
+        "dealer_webhook_deliveries": (
+            "Events that webhooks accepted.",
+            lambda: service.webhooks.delivered if service.webhooks else 0,
+        ),
+        "dealer_webhook_failures": (
+            "Requests that webhooks did not accept.",
+            lambda: service.webhooks.failed if service.webhooks else 0,
+        ),
+        "dealer_hints_sent": (
+            "Tables in hints to other nodes.",
+            lambda: service.hints.sent if service.hints else 0,
+        ),
+        "dealer_hints_received": (
+            "Tables in hints of other nodes.",
+            lambda: service.hints.received if service.hints else 0,
+        ),
         "dealer_savepoints_written": (
             "Savepoints of long tables that were written.",
             lambda: service.savepoints.written,
@@ -214,10 +182,6 @@ def counters(service: Service) -> dict[str, Number]:
 def histograms(service: Service) -> dict[str, tuple[str, Callable[[], Histogram]]]:
     """The histograms of the service by name."""
     none = Histogram(LONG_SECONDS)
-
-    def slice_seconds() -> Histogram:
-        return none if service.projection is None else service.projection.slice_seconds
-
     return {
         "dealer_commit_seconds": (
             "Time of a batch in the database, with its COMMIT.",
@@ -233,6 +197,6 @@ def histograms(service: Service) -> dict[str, tuple[str, Callable[[], Histogram]
         ),
         "dealer_projector_slice_seconds": (
             "Time of a slice of the projection, without its COMMIT.",
-            slice_seconds,
+            lambda: service.projection.slice_seconds if service.projection else none,
         ),
     }

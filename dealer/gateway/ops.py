@@ -14,7 +14,7 @@ from websockets.http11 import Request, Response
 
 from dealer.eventlog.health import first_lines
 from dealer.gateway.limits import Limits
-from dealer.gateway.net.admission import (
+from dealer.gateway.net.checks import (
     body_refused,
     cross_site_refused,
     host_refused,

@@ -15,6 +15,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -32,7 +33,6 @@ from dealer.gateway.clients import (
     is_socket,
 )
 from dealer.gateway.decks.endpoint import DecksEndpoint
-from dealer.gateway.documents import documents, openrpc_document
 from dealer.gateway.gauges import counters, gauges, histograms
 from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.limits import Limits
@@ -40,7 +40,6 @@ from dealer.gateway.net.host_names import HostNames, name_of
 from dealer.gateway.net.http import ROOT
 from dealer.gateway.net.listener import Listener, listening_sockets
 from dealer.gateway.net.proxies import TrustedProxies
-from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.ops import Operations, OperatorConnection
 from dealer.gateway.pages.appearance import Appearance
@@ -57,6 +56,9 @@ from dealer.service.operations.probe import Probe
 
 STOPPING_SECONDS = 1.0
 """Timeout of HTTP answers that are still being made when the ports are closed."""
+
+LAG_SECONDS = 0.5
+"""Seconds between two measurements of the event loop's lag."""
 
 _DECKS = ("/api/", "/static/img/")
 
@@ -115,7 +117,7 @@ class Gateway:
             limits=limits,
             metrics=self.metrics,
             clock=clock,
-            document=partial(openrpc_document, path),
+            document=partial(_described, "document", path),
             issuer=issuer,
             players_open=open_tables == "anyone",
             players_list=lobby == "anyone",
@@ -136,7 +138,11 @@ class Gateway:
         self._router = Router(
             self.context,
             admission.check_page,
-            documents={**documents(path), **(catalogue or shipped()).documents()},
+            documents={
+                "/openrpc.json": partial(_described, "openrpc", path),
+                "/asyncapi.json": partial(_described, "asyncapi", path),
+                **(catalogue or shipped()).documents(),
+            },
             frame_ancestors=frame_ancestors,
             appearance=appearance,
             web=web,
@@ -157,7 +163,6 @@ class Gateway:
         self._ops_listener: Listener | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._hosts = HostAbsence(service, broadcaster.absences, seconds=host_absent_seconds)
-        self._lag = LoopLagMonitor(self.metrics.lag, clock=clock)
         service.service_keys.on_revoked(self.registry.end_service)
         self.metrics.counts = service.stats
         self.metrics.gauges |= gauges(self.context, self.registry, self._operations)
@@ -188,9 +193,8 @@ class Gateway:
             await self._cancel_tasks()
             await self._close_ports()
             raise
-        self._tasks.append(loop.create_task(self._keepalive()))
-        self._tasks.append(loop.create_task(self._hosts.run()))
-        self._lag.start()
+        works = (self._keepalive(), self._hosts.run(), self._measure_lag())
+        self._tasks += map(loop.create_task, works)
         log.info("ready", extra={"fields": fields})
 
     async def _open_clients_port(
@@ -256,7 +260,6 @@ class Gateway:
         for connection in aborted:
             connection.abort()
         await self._cancel_tasks()
-        self._lag.close()
         await context.broadcaster.close()
         await self._close_ports()
         seconds = round(loop.time() - started_at, 3)
@@ -266,6 +269,13 @@ class Gateway:
         for beat in count():
             await asyncio.sleep(self.context.limits.keepalive / BEATS)
             self.registry.ping(beat)
+
+    async def _measure_lag(self) -> None:
+        """By how much the event loop runs timers late."""
+        while True:
+            due = self.context.clock() + LAG_SECONDS
+            await asyncio.sleep(LAG_SECONDS)
+            self.metrics.lag.observe(max(0.0, self.context.clock() - due))
 
     async def _cancel_tasks(self) -> None:
         for task in self._tasks:
@@ -289,6 +299,11 @@ async def serve(service: Service, **settings: Any) -> AsyncIterator[Gateway]:
         yield gateway
     finally:
         await gateway.drain()
+
+
+def _described(make: str, path: str) -> Any:
+    """A document of the interface, by a function of `schema`, which its first request imports."""
+    return getattr(import_module("dealer.gateway.schema"), make)(path)
 
 
 def _port_of(listener: Listener | None) -> int:

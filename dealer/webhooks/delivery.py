@@ -15,11 +15,12 @@ import hmac
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -99,6 +100,22 @@ class DeliveryFailed(Exception):
         self.gone = gone
 
 
+async def run_together(works: Iterable[Coroutine[Any, Any, None]], *, until: str) -> None:
+    """Await these at the same time, `until` as of `asyncio.wait`; then cancel the others.
+
+    Raises what the ended ones raise.
+    """
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=until)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 class Delivery:
     """Delivers the events of one page; `now` gives milliseconds since 1970.
 
@@ -130,15 +147,8 @@ class Delivery:
         """Send what was not delivered yet; raises DeliveryFailed for the first failure."""
         turns = asyncio.Semaphore(CONCURRENT)
         left = [table for table, each in self._tables.items() if self._done[table] < len(each)]
-        tasks = [asyncio.create_task(self._table(table, turns)) for table in left]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        works = [self._table(table, turns) for table in left]
+        await run_together(works, until=asyncio.FIRST_EXCEPTION)
 
     async def _table(self, table: bytes, turns: asyncio.Semaphore) -> None:
         async with turns:

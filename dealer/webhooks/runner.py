@@ -25,7 +25,7 @@ from dealer.eventlog.webhooks import StoredWebhook, stored_webhooks
 from dealer.feed.feed import Feed
 from dealer.feed.reader import FeedFilter
 from dealer.webhooks.addresses import parse_url
-from dealer.webhooks.delivery import SIGNINGS, Delivery, DeliveryFailed, WebhookSigner
+from dealer.webhooks.delivery import SIGNINGS, Delivery, DeliveryFailed, WebhookSigner, run_together
 from dealer.webhooks.requests import HttpPoster
 
 POLL_SECONDS = 1.0
@@ -141,17 +141,8 @@ class WebhookRunner:
         try:
             url = parse_url(webhook.url, allow_private=private)
             with closing(HttpPoster(url, allow_private=private)) as poster:
-                delivering = asyncio.create_task(self._deliver(webhook, poster, signed_by))
-                holding = asyncio.create_task(self._hold(webhook))
-                tasks = (delivering, holding)
-                try:
-                    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                    for task in done:
-                        task.result()
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
+                works = (self._deliver(webhook, poster, signed_by), self._hold(webhook))
+                await run_together(works, until=asyncio.FIRST_COMPLETED)
         except DealerError as error:
             # The next look claims it again.
             fields = {"webhook": webhook.id, "says": str(error)}

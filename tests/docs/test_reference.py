@@ -50,6 +50,8 @@ def test_a_method(texts: dict[str, str], method: dict[str, object]) -> None:
     params = METHODS[name].params.__struct_encode_fields__
     assert set(params) <= first_cells(text.partition("\nResult")[0])
     assert "Result" in text
+    if rule := method.get("x-rule"):
+        assert f"The table's [rule](types.md#rules) `{rule}` says who may." in text
     assert "Refusals: " in text
     assert f'{{"jsonrpc": "2.0", "id": 1, "method": "{name}"' in text
     assert '{"jsonrpc": "2.0", "id": 1, "result":' in text

@@ -95,7 +95,8 @@ async def test_an_address_sends_a_limited_number_of_requests(open_gateway: OpenG
         assert statuses[0] == HTTPStatus.NOT_FOUND
         answer = await decks.http.get("/api/deck/none/")
         assert answer.status_code == HTTPStatus.TOO_MANY_REQUESTS
-        assert answer.json() == {"success": False, "error": "Too many requests; try again later."}
+        sentence = "Too many requests from your address; try again later."
+        assert answer.json() == {"success": False, "error": sentence}
         assert int(answer.headers["retry-after"]) > 1
         assert answer.headers["access-control-allow-origin"] == "*"
 

@@ -318,7 +318,7 @@ class Connection(asyncio.Protocol):
             if data == b"\r\n":  # an empty line is skipped
                 return
             self._enter(State.REQUEST, self.limits.opening, self._on_late_request)
-        self.state = State.REQUEST
+        self.state = State.REQUEST  # of one that was just accepted: its deadline goes on
         exchange, started_at, complete = self._exchange, thread_time(), False
         try:
             if exchange.request is None:

@@ -96,6 +96,15 @@ def name_of(origin: str) -> str | None:
     return ascii_name(found["name"]) if found and found["name"] else None
 
 
+def is_private(host: str) -> bool:
+    """Whether this `Host` is a name or address of one machine or one network."""
+    name = name_of(f"http://{host}") or ""
+    try:
+        return not ip_address(name.strip("[]")).is_global
+    except ValueError:
+        return name == "localhost" or name.endswith((".localhost", ".local"))
+
+
 def ascii_name(name: str) -> str:
     """A name or address in the form in which names are compared.
 

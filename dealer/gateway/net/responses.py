@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from math import ceil
 
 from websockets.datastructures import Headers
 from websockets.http11 import Response
@@ -13,6 +14,9 @@ from dealer.gateway.net.host_names import normal_origin
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"
 PICTURE = "image/svg+xml"
+
+UNKNOWN_SECONDS = 5.0
+"""`Retry-After` where it is unknown when there will be room."""
 
 
 def root_from(path: str) -> str:
@@ -58,6 +62,18 @@ def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more
     if status != HTTPStatus.NOT_MODIFIED:
         named.setdefault("Content-Length", str(len(data)))
     return Response(status.value, status.phrase, Headers(headers_of(kind) | named), data)
+
+
+def unavailable(
+    why: str, seconds: float = UNKNOWN_SECONDS, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
+) -> Response:
+    """503 or another status, with the seconds after which the client may try again."""
+    return response(status, f"{why}; try again later.\n", Retry_After=str(ceil(seconds)))
+
+
+def unauthorized(sentence: str) -> Response:
+    """401 with the sentence."""
+    return response(HTTPStatus.UNAUTHORIZED, f"{sentence}\n", WWW_Authenticate="Bearer")
 
 
 def headers_of(kind: str) -> dict[str, str]:

@@ -123,9 +123,17 @@ class Bundles:
             if len(self._measured) > MEASURED:
                 self._measured.popitem(last=False)
         measured = self._measured[key]
-        pieces: Pieces = partial(self._pieces, partial(_as_measured, lines, measured))
+        pieces = self._pieces(partial(_as_measured, lines, measured))
         download = Download(measured.etag, packed, stored=public)
-        return await self._send_fixed(connection, request, pieces, measured.length, download)
+        return await send_part(
+            connection,
+            request,
+            pieces,
+            measured.length,
+            download,
+            kind=JSONL,
+            seconds=_patience(connection),
+        )
 
     async def of_archived(
         self,
@@ -145,11 +153,19 @@ class Bundles:
         if size is not None and size != kept.size:
             lines: Lines = partial(_first_events, file, size)
             measured = await self._measure(connection, lines)
-            pieces = partial(self._pieces, lines)
+            pieces = self._pieces(lines)
         if measured is None:
             return None
         download = Download(measured.etag, public and takes_gzip(request), stored=public)
-        return await self._send_fixed(connection, request, pieces, measured.length, download)
+        return await send_part(
+            connection,
+            request,
+            pieces,
+            measured.length,
+            download,
+            kind=JSONL,
+            seconds=_patience(connection),
+        )
 
     async def _require_signed(self, live_table: LiveTable, size: int) -> None:
         """Raise UnknownTable unless the house has signed the table at this size."""
@@ -170,27 +186,8 @@ class Bundles:
                 await connection.turns.pause(connection.budget)
         return Measured(_tag(digest.hexdigest()), length, signatures)
 
-    def _pieces(self, lines: Lines, span: Span) -> AsyncGenerator[bytes]:
-        """The bytes of a span."""
-        return part_of(blocks_of(lines(), self._reading), span)
-
-    async def _send_fixed(
-        self,
-        connection: ClientConnection,
-        request: Request,
-        pieces: Pieces,
-        length: int,
-        download: Download,
-    ) -> Response | None:
-        return download.unchanged(request) or await send_part(
-            connection,
-            request,
-            pieces,
-            length,
-            download,
-            kind=JSONL,
-            seconds=_patience(connection),
-        )
+    def _pieces(self, lines: Lines) -> Pieces:
+        return lambda span: part_of(blocks_of(lines(), self._reading), span)
 
 
 def _patience(connection: ClientConnection) -> float:
@@ -251,7 +248,7 @@ async def _first_events(file: BinaryIO, size: int) -> AsyncGenerator[str]:
     """
     number = newest = 0
     async for line in archived.lines_of(file):
-        if line.startswith('{"checkpoint":'):
+        if line.startswith(NOTE):
             upto = int(json.loads(line)["checkpoint"].split("\n")[1])
             if upto > size:
                 continue

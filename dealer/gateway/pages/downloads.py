@@ -156,8 +156,11 @@ async def send_part(
 ) -> Response | None:
     """Send what has so many bytes, or the range that is asked for; `pieces` makes those of a span.
 
-    Returns the answer to a range that it does not have; `seconds` as of `stream`.
+    Returns the answer where the client has all of it, and to a range that there is not; `seconds`
+    as of `stream`.
     """
+    if answer := download.unchanged(request):
+        return answer
     span = span_of(request, etag=download.etag, length=length)
     if isinstance(span, Response):
         return span

@@ -21,8 +21,7 @@ from dealer.errors import BadRequest, PositionLost, UnknownTable
 from dealer.feed.positions import START, Place
 from dealer.feed.reader import Entry, FeedFilter
 from dealer.gateway.clients import ClientConnection
-from dealer.gateway.net.admission import unauthorized
-from dealer.gateway.net.responses import response
+from dealer.gateway.net.responses import response, unauthorized
 from dealer.gateway.pages.streams import BLOCK, stream
 from dealer.service import Service
 from dealer.service.identity.service_keys import ServiceKey

@@ -19,7 +19,7 @@ from websockets.http11 import Request, Response
 from dealer.errors import DealerError, TableArchived
 from dealer.game.state import Table
 from dealer.gateway.clients import ClientConnection
-from dealer.gateway.net.admission import bearer_of
+from dealer.gateway.net.checks import bearer_of
 from dealer.gateway.net.responses import (
     PAGE,
     framing,

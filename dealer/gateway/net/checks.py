@@ -1,6 +1,7 @@
-"""Which requests are refused by their heads: for their host, origin, site, body or credentials.
+"""Which requests are refused by their heads: for their host, origin, site or body.
 
-Each function returns the answer to a request that is refused, and None for any other.
+First what a head says, then the checks. Each `…_refused` returns the answer to a request that is
+refused, and None for any other; a program asks them one after the other, in its own order.
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from http import HTTPStatus
-from ipaddress import ip_address
-from math import ceil
 from urllib.parse import urlsplit
 
 from websockets.datastructures import Headers, MultipleValuesError
@@ -19,13 +18,32 @@ from dealer.gateway.net.host_names import EVERY, HostNames, is_own, name_of, nor
 from dealer.gateway.net.http import CHUNKED
 from dealer.gateway.net.responses import response
 
-SECONDS = 5.0
-"""`Retry-After` where it is unknown when there will be room."""
-
 NOT_THIS_ORIGIN = "Pages of this origin may not connect to this server.\n"
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _BEARER = re.compile(r"Bearer +(?P<token>[!-~]+)", re.IGNORECASE)
+
+
+def bearer_of(headers: Headers) -> str | None:
+    """The bearer credential of a request; None without one, or with another scheme.
+
+    Raises MultipleValuesError where the header occurs twice.
+    """
+    found = _BEARER.fullmatch(headers.get("Authorization", "").strip())
+    return None if found is None else found["token"]
+
+
+def origin_of(headers: Headers, *, or_referer: bool = False) -> str | None:
+    """The origin of the page that sends a request, or that of `Referer` in its place.
+
+    Raises MultipleValuesError where the header occurs twice, ValueError for a `Referer` that is no
+    URL.
+    """
+    origin, referer = headers.get("Origin"), headers.get("Referer")
+    if or_referer and origin is None and referer is not None:
+        page = urlsplit(referer)
+        return f"{page.scheme}://{page.netloc}"
+    return origin
 
 
 class Origins:
@@ -54,26 +72,6 @@ class Origins:
             return name_of(origin) in _LOCAL
         named = normal_origin(origin)
         return named is not None and named in self._named
-
-
-def origin_of(headers: Headers, *, or_referer: bool = False) -> str | None:
-    """The origin of the page that sends a request, or that of `Referer` in its place.
-
-    Raises MultipleValuesError where the header occurs twice, ValueError for a `Referer` that is no
-    URL.
-    """
-    origin, referer = headers.get("Origin"), headers.get("Referer")
-    if or_referer and origin is None and referer is not None:
-        page = urlsplit(referer)
-        return f"{page.scheme}://{page.netloc}"
-    return origin
-
-
-def unavailable(
-    why: str, seconds: float = SECONDS, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
-) -> Response:
-    """503 or another status, with the seconds after which the client may try again."""
-    return response(status, f"{why}; try again later.\n", Retry_After=str(ceil(seconds)))
 
 
 def host_refused(hosts: HostNames, request: Request) -> Response | None:
@@ -125,26 +123,3 @@ def body_refused(method: str, length: int, limit: int) -> Response | None:
         return response(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
     sentence = "A GET must have no body: send the request again without one.\n"
     return response(HTTPStatus.BAD_REQUEST, sentence)
-
-
-def unauthorized(sentence: str) -> Response:
-    """401 with the sentence."""
-    return response(HTTPStatus.UNAUTHORIZED, f"{sentence}\n", WWW_Authenticate="Bearer")
-
-
-def bearer_of(headers: Headers) -> str | None:
-    """The bearer credential of a request; None without one, or with another scheme.
-
-    Raises MultipleValuesError where the header occurs twice.
-    """
-    found = _BEARER.fullmatch(headers.get("Authorization", "").strip())
-    return None if found is None else found["token"]
-
-
-def is_private(host: str) -> bool:
-    """Whether this `Host` is a name or address of one machine or one network."""
-    name = name_of(f"http://{host}") or ""
-    try:
-        return not ip_address(name.strip("[]")).is_global
-    except ValueError:
-        return name == "localhost" or name.endswith((".localhost", ".local"))
