@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from websockets.http11 import Request
 
@@ -62,7 +63,18 @@ LAG_SECONDS = 0.5
 
 _DECKS = ("/api/", "/static/img/")
 
+CLIENTS, SERVICES, OPERATOR = "address", "services", "operator"
+"""The ports, by the names of their addresses in the log."""
+
 log = logging.getLogger(__name__)
+
+
+class _Port(NamedTuple):
+    """The address of a port, which is not opened without a number, and what listens on it."""
+
+    host: str
+    port: int | None
+    listener: Callable[[list[socket.socket]], Listener]
 
 
 class Gateway:
@@ -148,66 +160,45 @@ class Gateway:
             web=web,
             path=path,
         )
-        self._path = path
         self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
-        self._operations = Operations(
-            self.context,
-            self.probe,
-            hosts=HostNames([*host_names, ops_host], single_label=True),
-        )
-        self._address = (host, port)
-        self._ops_address = (ops_host, ops_port)
-        self._service_address = (service_host, service_port)
-        self._listener: Listener | None = None
-        self._service_listener: Listener | None = None
-        self._ops_listener: Listener | None = None
+        hosts = HostNames([*host_names, ops_host], single_label=True)
+        operations = Operations(self.context, self.probe, hosts=hosts)
+        connection = partial(ClientConnection, self.registry, self._endpoint_of, path=path)
+        of_keys = partial(connection, keys_only=True)
+        of_operator = partial(OperatorConnection, operations, limits)
+        listener = partial(Listener, admits=admission.admits)
+        self._ports = {
+            CLIENTS: _Port(host, port, partial(listener, factory=connection)),
+            SERVICES: _Port(service_host, service_port, partial(listener, factory=of_keys)),
+            OPERATOR: _Port(ops_host, ops_port, partial(Listener, factory=of_operator)),
+        }
+        self._listeners: dict[str, Listener] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._hosts = HostAbsence(service, broadcaster.absences, seconds=host_absent_seconds)
         service.service_keys.on_revoked(self.registry.end_service)
         self.metrics.counts = service.stats
-        self.metrics.gauges |= gauges(self.context, self.registry, self._operations)
+        self.metrics.gauges |= gauges(self.context, self.registry, operations)
         self.metrics.counters |= counters(service)
         self.metrics.histograms |= histograms(service)
 
     async def start(self) -> None:
         """Open the ports; ConfigurationError if one cannot be opened."""
-        self._listener = await self._open_clients_port(*self._address)
-        loop = asyncio.get_running_loop()
-        fields = {"address": f"{self._address[0]}:{self.port}"}
+        fields = {}
         try:
-            service_host, service_port = self._service_address
-            if service_port is not None:
-                self._service_listener = await self._open_clients_port(
-                    service_host, service_port, keys_only=True
-                )
-                fields["services"] = f"{service_host}:{self.service_port}"
-            ops_host, ops_port = self._ops_address
-            if ops_port is not None:
-                await self.probe.check()
-                self._tasks.append(loop.create_task(self.probe.run()))
-                connection = partial(OperatorConnection, self._operations, self.context.limits)
-                listening = await listening_sockets(ops_host, ops_port)
-                self._ops_listener = Listener(listening, connection)
-                fields["operator"] = f"{ops_host}:{self.ops_port}"
+            for name, (host, port, listener) in self._ports.items():
+                if port is not None:
+                    if name == OPERATOR:
+                        await self.probe.check()  # so that its first answer is right
+                    self._listeners[name] = listener(await listening_sockets(host, port))
+                    fields[name] = f"{host}:{self._port(name)}"
         except ConfigurationError:
-            await self._cancel_tasks()
             await self._close_ports()
             raise
-        works = (self._keepalive(), self._hosts.run(), self._measure_lag())
-        self._tasks += map(loop.create_task, works)
+        works = [self._keepalive(), self._hosts.run(), self._measure_lag()]
+        if OPERATOR in self._listeners:
+            works.append(self.probe.run())
+        self._tasks += map(asyncio.get_running_loop().create_task, works)
         log.info("ready", extra={"fields": fields})
-
-    async def _open_clients_port(
-        self, host: str, port: int, *, keys_only: bool = False
-    ) -> Listener:
-        connection = partial(
-            ClientConnection,
-            self.registry,
-            self._endpoint_of,
-            path=self._path,
-            keys_only=keys_only,
-        )
-        return Listener(await listening_sockets(host, port), connection, self._admission.admits)
 
     def _endpoint_of(self, request: Request) -> Endpoint:
         path = request.path
@@ -222,21 +213,26 @@ class Gateway:
     @property
     def port(self) -> int:
         """The clients' port."""
-        return _port_of(self._listener)
+        return self._port(CLIENTS)
 
     @property
     def service_port(self) -> int:
         """The services' port."""
-        return _port_of(self._service_listener)
+        return self._port(SERVICES)
 
     @property
     def ops_port(self) -> int:
         """The operator's port."""
-        return _port_of(self._ops_listener)
+        return self._port(OPERATOR)
+
+    def _port(self, name: str) -> int:
+        if name not in self._listeners:
+            raise ConfigurationError("This port is not open.")
+        return self._listeners[name].port
 
     async def drain(self) -> None:
         """Shut down gracefully within `limits.drain` seconds."""
-        if self._listener is None or self.context.draining:
+        if not self._listeners or self.context.draining:
             return
         context, connections = self.context, self.registry.connections
         loop, limits = asyncio.get_running_loop(), context.limits
@@ -247,8 +243,9 @@ class Gateway:
         context.broadcaster.presence.close()
         fields = {"connections": len(connections), "in_flight": context.in_flight}
         log.info("drain", extra={"fields": fields})
-        for listener in filter(None, (self._listener, self._service_listener)):
-            listener.close()
+        for name, listener in self._listeners.items():
+            if name != OPERATOR:
+                listener.close()
         for connection in list(connections):
             connection.close_if_idle()
         answered_by = deadline - 2 * limits.closing
@@ -283,10 +280,9 @@ class Gateway:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _close_ports(self) -> None:
-        for listener in (self._listener, self._service_listener, self._ops_listener):
-            if listener is not None:
-                listener.close()
-                await listener.wait_closed()
+        for listener in self._listeners.values():
+            listener.close()
+            await listener.wait_closed()
         await self._router.close(within=STOPPING_SECONDS)
 
 
@@ -304,12 +300,6 @@ async def serve(service: Service, **settings: Any) -> AsyncIterator[Gateway]:
 def _described(make: str, path: str) -> Any:
     """A document of the interface, by a function of `schema`, which its first request imports."""
     return getattr(import_module("dealer.gateway.schema"), make)(path)
-
-
-def _port_of(listener: Listener | None) -> int:
-    if listener is None:
-        raise ConfigurationError("This port is not open.")
-    return listener.port
 
 
 async def _until(condition: Callable[[], bool], deadline: float) -> None:
