@@ -17,7 +17,7 @@ import pytest
 from dealer import outgoing
 from dealer.cli.commands.bundle import from_house
 from dealer.errors import HouseUnreachable
-from dealer.gateway.identity.key_set import FetchFailed, fetch_json
+from dealer.gateway.identity import FetchFailed, fetch_json
 from dealer.outgoing import ADDRESSES, CONNECT_SECONDS, Attempts, NotConnected
 from dealer.webhooks import requests
 from dealer.webhooks.addresses import Target, parse_url

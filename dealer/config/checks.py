@@ -134,7 +134,7 @@ def check_issuer(issuer: str | None, audience: str | None, jwks: str | None) -> 
     if not issuer:
         return
     # Imports the websocket library, which a page of help does not need.
-    from dealer.gateway.identity.key_set import check_url, is_url
+    from dealer.gateway.identity import check_url, is_url
 
     if not jwks:
         check_url(issuer, of="--issuer")

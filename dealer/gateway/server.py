@@ -35,7 +35,7 @@ from dealer.gateway.clients import (
 )
 from dealer.gateway.decks.endpoint import DecksEndpoint
 from dealer.gateway.gauges import counters, gauges, histograms
-from dealer.gateway.identity.issuer import Issuer
+from dealer.gateway.identity import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.net.host_names import HostNames, name_of
 from dealer.gateway.net.http import ROOT

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import BadToken
-from dealer.gateway.identity.issuer import Issuer
+from dealer.gateway.identity import Issuer
 from tests.harness.installed import missing
 from tests.harness.programs import output_of
 

@@ -21,8 +21,7 @@ import pytest
 
 from dealer.errors import BadToken
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.identity.issuer import Issuer
-from dealer.gateway.identity.key_set import AGAIN_SECONDS
+from dealer.gateway.identity import AGAIN_SECONDS, Issuer
 from tests.gateway import rpc_client
 from tests.gateway.conftest import ManualClock
 from tests.gateway.rpc_client import RpcClient

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import BadToken, ConfigurationError, Unavailable
-from dealer.gateway.identity import key_set
-from dealer.gateway.identity.issuer import TOKEN_MAX, Issuer, User
-from dealer.gateway.identity.key_set import (
+from dealer.gateway import identity
+from dealer.gateway.identity import (
     AGAIN_SECONDS,
     BYTES_MAX,
     RENEW_SECONDS,
+    TOKEN_MAX,
     FetchFailed,
+    Issuer,
+    User,
     check_url,
     fetch_json,
     read_keys,
@@ -243,6 +245,6 @@ def test_redirects_large_and_slow_answers_fail(server, monkeypatch) -> None:
     with pytest.raises(FetchFailed, match="more than"):
         fetch_json(f"{server.url}/keys")
     server.document = jwks()
-    monkeypatch.setattr(key_set, "TOTAL_SECONDS", -1.0)
+    monkeypatch.setattr(identity, "TOTAL_SECONDS", -1.0)
     with pytest.raises(FetchFailed, match="too long"):
         fetch_json(f"{server.url}/keys")

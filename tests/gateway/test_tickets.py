@@ -17,7 +17,7 @@ from dealer.eventlog import seat_subjects
 from dealer.feed.reader import FeedFilter
 from dealer.gateway import Gateway
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.identity.issuer import Issuer
+from dealer.gateway.identity import Issuer
 from dealer.service.clock import utc_ms
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.issuer import AUDIENCE, IssuerServer, issuer_server, token

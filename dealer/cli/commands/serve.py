@@ -23,7 +23,7 @@ from dealer.version import running_version
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
-    from dealer.gateway.identity.issuer import Issuer
+    from dealer.gateway.identity import Issuer
     from dealer.gateway.pages.appearance import Appearance
 
 T = TypeVar("T")
@@ -190,7 +190,7 @@ def _appearance(settings: Settings) -> Appearance:
 
 def _issuer(settings: Settings) -> Issuer | None:
     """The issuer of JWTs, whose keys are read in the background."""
-    from dealer.gateway.identity.issuer import Issuer
+    from dealer.gateway.identity import Issuer
 
     if not settings.issuer or not settings.audience:
         return None
