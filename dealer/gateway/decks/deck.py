@@ -89,21 +89,6 @@ class Deck:
 
     # What the paths do: each returns members of the answer
 
-    async def new(self, *, shuffle: bool = False) -> Members:
-        """Open the first round of a new deck."""
-        seat = commands.TakeSeat("REST interface", bot=True)
-        await self._execute(seat, *_opening(self.given.opened_with(), shuffle=shuffle))
-        return await self.info()
-
-    async def new_shuffled(self) -> Members:
-        """The same, and shuffle it."""
-        return await self.new(shuffle=True)
-
-    async def new_drawn(self) -> Members:
-        """The same, and draw."""
-        await self.new_shuffled()
-        return await self.draw()
-
     async def info(self) -> Members:
         """How many cards it has, and whether it was shuffled, as a new deck says, too."""
         return {**self._remaining(), "shuffled": (await self._notes()).shuffled}
@@ -336,6 +321,11 @@ class Deck:
             if not all(self.round.sees(SEAT, slot) for slot in self.round.cards(stack))
         ]
         return [], [commands.Show(API, stack, to=SEAT, whole=True) for stack in hidden]
+
+    async def begin(self, *, shuffle: bool) -> None:
+        """Open the first round of a new deck."""
+        seat = commands.TakeSeat("REST interface", bot=True)
+        await self._execute(seat, *_opening(self.given.opened_with(), shuffle=shuffle))
 
     async def _begin_again(self) -> None:
         """Close the round, which reveals its secret, and open one with the same cards or others."""

@@ -45,13 +45,16 @@ PREFLIGHT = {
 
 
 class Operation(NamedTuple):
-    """What a path does, and the parameters that it knows; `opens` where it opens a deck."""
+    """What a path does, and the parameters that it knows.
+
+    `opens` says that it opens a deck, and whether it shuffles it; None: it is about a deck.
+    """
 
     name: str
     path: str
     run: Callable[[Deck], Awaitable[Members]]
     parameters: tuple[str, ...] = ()
-    opens: bool = False
+    opens: bool | None = None
 
     def match(self, path: str) -> tuple[Operation, dict[str, str]] | None:
         """This, and the parts of a path by name, if it is one of the operation's."""
@@ -67,9 +70,9 @@ _WHERE = "(?:/(?P<where>(?i:top|bottom|random)))?"
 _NEW = ("deck_count", "jokers_enabled", "cards")
 
 OPERATIONS = (
-    Operation("new", "/api/(?:deck/)?new", Deck.new, _NEW, opens=True),
-    Operation("new.shuffle", "/api/(?:deck/new/)?shuffle", Deck.new_shuffled, _NEW, opens=True),
-    Operation("new.draw", "/api/deck/new/draw", Deck.new_drawn, ("count", *_NEW), opens=True),
+    Operation("new", "/api/(?:deck/)?new", Deck.info, _NEW, opens=False),
+    Operation("new.shuffle", "/api/(?:deck/new/)?shuffle", Deck.info, _NEW, opens=True),
+    Operation("new.draw", "/api/deck/new/draw", Deck.draw, ("count", *_NEW), opens=True),
     Operation("info", _DECK, Deck.info),
     Operation(
         "shuffle", f"{_DECK}/shuffle|/api/shuffle/{_OLD}", Deck.shuffle, ("remaining", *_NEW)
@@ -167,7 +170,7 @@ class DecksEndpoint:
         try:
             given = Parameters(request, body)
             given.require(operation.parameters, path.get("deck", ""))
-            if operation.opens:
+            if operation.opens is not None:
                 table = await self._open(connection, id, given)
             else:
                 table = await self._context.service.table_opened_by(deck_key(id))
@@ -177,6 +180,8 @@ class DecksEndpoint:
             where, images = path.get("where", "").lower(), base + PICTURES.rstrip("/")
             pile = path.get("pile", "")
             deck = Deck(self._context, table, budget, notes, given, pile, where, images)
+            if operation.opens is not None:
+                await deck.begin(shuffle=operation.opens)
             members = {"success": True, "deck_id": id} | await operation.run(deck)
             answer = _json(HTTPStatus.OK, json.dumps(members | _proof(table, base)))
         except errors.DealerError as error:
