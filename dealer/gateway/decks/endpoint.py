@@ -239,13 +239,10 @@ def _refused(error: errors.DealerError, proof: Members) -> Response:
             return _failed(HTTPStatus.NOT_FOUND, NO_DECK, proof)
         case errors.TableIsClosed() | errors.TableArchived():
             return _failed(HTTPStatus.NOT_FOUND, f"{NO_DECK} It was closed.", proof)
-        case errors.NotEntitled():
-            return _failed(HTTPStatus.FORBIDDEN, str(error), proof)
-        case errors.RateLimited():
-            return _as_json(refusal_of(error, limited=HTTPStatus.TOO_MANY_REQUESTS), proof)
-        case errors.Refused(temporary=False) if not isinstance(error, errors.BadRequest):
-            return _failed(HTTPStatus.CONFLICT, str(error), proof)
-    return _as_json(refusal_of(error), proof)
+        case errors.Refused(temporary=False):
+            if not isinstance(error, errors.BadRequest | errors.NotEntitled):
+                return _failed(HTTPStatus.CONFLICT, str(error), proof)
+    return _as_json(refusal_of(error, limited=HTTPStatus.TOO_MANY_REQUESTS), proof)
 
 
 def _as_json(refusal: Response, proof: Members | None = None, /) -> Response:

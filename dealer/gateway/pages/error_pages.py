@@ -24,7 +24,9 @@ from dealer.errors import (
     BadRequest,
     BadToken,
     DealerError,
+    NotEntitled,
     Overloaded,
+    PositionLost,
     RateLimited,
     Refused,
     TableArchived,
@@ -59,7 +61,9 @@ def refusal_of(
             return response(HTTPStatus.BAD_REQUEST, "A header occurs twice in the request.\n")
         case BadToken():
             return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
-        case TableArchived():
+        case NotEntitled():
+            return response(HTTPStatus.FORBIDDEN, f"{error}\n")
+        case TableArchived() | PositionLost():
             return response(HTTPStatus.GONE, f"{error}\n")
         case RateLimited():
             seconds = str(ceil(error.retry_after_ms / 1000))

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from websockets.http11 import Request, Response
 
-from dealer.errors import BadRequest, PositionLost, UnknownTable
+from dealer.errors import BadRequest
 from dealer.feed.positions import START, Place
 from dealer.feed.reader import Entry, FeedFilter
 from dealer.gateway.clients import ClientConnection
@@ -60,25 +60,18 @@ class FeedAnswers:
         self._streams: Counter[int] = Counter()  # open ones by the number of their key
 
     async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
-        """Stream the feed, or answer why not; raises DatabaseError or Overloaded."""
+        """Stream the feed, or answer why not; raises DealerError."""
         key = connection.service_key
         if key is None:
             sentence = "GET /feed needs `Authorization: Bearer` with a valid service key."
             return unauthorized(sentence)
-        if not key.may("read"):
-            return response(HTTPStatus.FORBIDDEN, "This key has not the right `read`.\n")
+        follow = await self._follow(request, key)
+        if not follow.wait:
+            await self._service.feed.scheduler.up_to_date()
         try:
-            follow = await self._follow(request, key)
-            if not follow.wait:
-                await self._service.feed.scheduler.up_to_date()
             place = await self._service.feed.place(follow.after)
-        except PositionLost as error:
-            return response(HTTPStatus.GONE, f"{error}\n")
-        except (BadRequest, ValueError) as error:
-            text = str(error) if isinstance(error, BadRequest) else "`after` is not a position."
-            return response(HTTPStatus.BAD_REQUEST, f"{text}\n")
-        except UnknownTable as error:
-            return response(HTTPStatus.NOT_FOUND, f"{error}\n")
+        except ValueError:
+            raise BadRequest("`after` is not a position.") from None
         kind = SSE if follow.sse else NDJSON
         if request.method == "HEAD":
             return response(HTTPStatus.OK, b"", kind=kind)
