@@ -19,9 +19,9 @@ from dealer.gateway.net.connection import Connection
 from dealer.gateway.net.proxies import Seen, client_network
 from dealer.gateway.net.websocket import PING_FRAME
 from dealer.gateway.rate_limit.budgets import ClientBudget
-from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.rpc.dispatcher import Dispatcher
-from dealer.gateway.rpc.session import Session
+from dealer.gateway.session.context import GatewayContext
+from dealer.gateway.session.dispatcher import Dispatcher
+from dealer.gateway.session.session import Session
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.service.identity.service_keys import ServiceKey
@@ -82,7 +82,7 @@ class ClientConnection(Connection):
         self.peer = ""
         self.beat = 0
         self.service_key: ServiceKey | None = None
-        self.turns = registry.context.broadcaster.turns  # for what takes long to make
+        self.turns = registry.context.turns  # for what takes long to make
         self._registry = registry
         self._endpoint_of = endpoint_of
 

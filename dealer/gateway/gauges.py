@@ -7,7 +7,7 @@ from math import nan
 
 from dealer.gateway.clients import ConnectionRegistry
 from dealer.gateway.ops import Operations
-from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.session.context import GatewayContext
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service import Service
 from dealer.service.operations.probe import MEMORY

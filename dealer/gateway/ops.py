@@ -23,7 +23,7 @@ from dealer.gateway.net.checks import (
 from dealer.gateway.net.connection import Connection
 from dealer.gateway.net.host_names import HostNames
 from dealer.gateway.net.responses import response
-from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.session.context import GatewayContext
 from dealer.projector.stream_projector import Stopped
 from dealer.service.operations.probe import Probe
 

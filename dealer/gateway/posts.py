@@ -6,18 +6,27 @@ a key that is not valid, 413, 415, 429 where a rate is exceeded, 503 while the s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
 from math import ceil
+from time import perf_counter
 
+from msgspec import Struct
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
+from dealer.errors import DealerError, RateLimited
 from dealer.gateway.clients import ClientConnection
+from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.net.responses import response
-from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.rpc.posted import PostedAnswer, run_posted
+from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.session.answers import Answers
+from dealer.gateway.session.context import GatewayContext
+from dealer.gateway.session.dispatcher import Dispatcher
+from dealer.gateway.session.session import Session
+from dealer.gateway.wire import protocol as wire
+from dealer.service.identity.service_keys import ServiceKey
 
 PATH = "/rpc"
 JSON = "application/json"
@@ -44,37 +53,107 @@ class RpcEndpoint:
         return refusal or content_refused(request.headers)
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
-        run_posted(
-            self._context,
-            body,
-            address=connection.address,
-            budget=connection.budget,
-            service_key=connection.service_key,
-            on_answer=partial(self._answer, connection),
-            abort=connection.abort,
-        )
+        Post(self._context, connection).run(body)
 
     def count(self, status: int) -> None:
         self._context.metrics.posts[str(status)] += 1
 
-    def _answer(self, connection: ClientConnection, answer: PostedAnswer) -> None:
-        connection.answer(response_of(answer), close=answer.ends or self._context.draining)
 
+class Post(Answers):
+    """One request: its answer, and the transport of a session to which nothing is pushed.
 
-def response_of(answer: PostedAnswer) -> Response:
-    """The HTTP response with the answer to a request."""
-    more = {}
-    status = HTTPStatus.OK if answer.payload is not None else HTTPStatus.NO_CONTENT
-    if answer.ends or answer.retry_after_ms is not None:
-        status = HTTPStatus.TOO_MANY_REQUESTS
-        milliseconds = answer.retry_after_ms
-        seconds = ENDED_SECONDS if milliseconds is None else ceil(milliseconds / 1000)
-        more["Retry_After"] = str(seconds)
-    if status == HTTPStatus.NO_CONTENT:
-        return Response(status.value, status.phrase, Headers({"Cache-Control": "no-store"}), b"")
-    if answer.payload is None:
-        return response(status, "Too many requests; send this again later.\n", **more)
-    return response(status, answer.payload, kind=JSON, **more)
+    It runs in the same dispatcher as the requests of a WebSocket, so that both have the same
+    methods, limits and metrics. Its session lasts for the request. What a session keeps between
+    requests (its tables and tokens) is not kept: requests of several clients may follow each other
+    on one connection of a proxy.
+    """
+
+    paused = False
+
+    def __init__(self, context: GatewayContext, connection: ClientConnection) -> None:
+        super().__init__(context, self)
+        self.address = connection.address
+        self.budget = connection.budget
+        self._connection = connection
+        self._finished = False
+        self._retry_after_ms: int | None = None  # set if a rate was exceeded
+        session = Session(
+            context, self, service_key=connection.service_key, answers=self, pushes=False
+        )
+        self._dispatcher = Dispatcher(session)
+
+    def run(self, body: bytes) -> None:
+        """Run the request and answer it, now or later."""
+        self._dispatcher.receive(body)
+        if not self._dispatcher.request_seen:
+            self.finish()  # it has no id, and could not be decoded
+
+    def finish(self, payload: bytes | None = None, *, ends: bool = False) -> None:
+        """Give the answer, unless it was given; None where the request wants none.
+
+        With `ends` the client exceeds its rate so often that its connection is closed.
+        """
+        if self._finished:
+            return
+        self._finished = True
+        # Not within the step that answers.
+        asyncio.get_running_loop().call_soon(self._dispatcher.close)
+        answer = self._response(payload, ends=ends)
+        self._connection.answer(answer, close=ends or self._context.draining)
+
+    def _response(self, payload: bytes | None, *, ends: bool) -> Response:
+        more = {}
+        status = HTTPStatus.OK if payload is not None else HTTPStatus.NO_CONTENT
+        if ends or self._retry_after_ms is not None:
+            status, milliseconds = HTTPStatus.TOO_MANY_REQUESTS, self._retry_after_ms
+            seconds = ENDED_SECONDS if milliseconds is None else ceil(milliseconds / 1000)
+            more["Retry_After"] = str(seconds)
+        if status == HTTPStatus.NO_CONTENT:
+            headers = Headers({"Cache-Control": "no-store"})
+            return Response(status.value, status.phrase, headers, b"")
+        if payload is None:
+            return response(status, "Too many requests; send this again later.\n", **more)
+        return response(status, payload, kind=JSON, **more)
+
+    # Its answers
+
+    def send(self, payload: bytes) -> None:
+        self.finish(payload)
+
+    def send_result(self, call: wire.Call, result: Struct, *, held: bytes = b"") -> None:
+        payload = None if call.id is None else wire.result(call.id, result)
+        self._context.metrics.answered(call.method, "ok", perf_counter() - call.received)
+        self.finish(payload)
+
+    def send_error(self, call: wire.Call, error: Exception) -> None:
+        super().send_error(call, error)
+        self.finish()
+
+    def refuse(self, id: bytes | None, error: DealerError) -> None:
+        if isinstance(error, RateLimited):
+            self._retry_after_ms = error.retry_after_ms
+        super().refuse(id, error)
+        self.finish()
+
+    # The transport of its session
+
+    def charge_to(self, budget: ClientBudget, key: ServiceKey) -> None:
+        self.budget = budget
+
+    def write(self, data: bytes) -> None: ...
+
+    async def drained(self) -> bool:
+        return True
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def close_with(self, code: CloseCode, reason: str) -> None:
+        self.finish(ends=True)
+
+    def abort(self) -> None:
+        self._connection.abort()
 
 
 def content_refused(headers: Headers) -> Response | None:

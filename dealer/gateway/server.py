@@ -48,9 +48,8 @@ from dealer.gateway.pages.router import Router
 from dealer.gateway.pages.static_files import PLAIN_APPEARANCE, StaticFiles
 from dealer.gateway.posts import PATH as RPC_PATH
 from dealer.gateway.posts import RpcEndpoint
-from dealer.gateway.push.absence import HostAbsence
-from dealer.gateway.push.broadcaster import Broadcaster
-from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.presence.absence import HostAbsence
+from dealer.gateway.session.context import GatewayContext
 from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
 from dealer.service.operations.probe import Probe
@@ -122,10 +121,8 @@ class Gateway:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
         self.metrics = Metrics(database=service.log.dialect)
-        broadcaster = Broadcaster(service, limits=limits, metrics=self.metrics, clock=clock)
         self.context = GatewayContext(
             service=service,
-            broadcaster=broadcaster,
             limits=limits,
             metrics=self.metrics,
             clock=clock,
@@ -174,7 +171,7 @@ class Gateway:
         }
         self._listeners: dict[str, Listener] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._hosts = HostAbsence(service, broadcaster.absences, seconds=host_absent_seconds)
+        self._hosts = HostAbsence(service, self.context.absences, seconds=host_absent_seconds)
         service.service_keys.on_revoked(self.registry.end_service)
         self.metrics.counts = service.stats
         self.metrics.gauges |= gauges(self.context, self.registry, operations)
@@ -238,9 +235,9 @@ class Gateway:
         loop, limits = asyncio.get_running_loop(), context.limits
         started_at = loop.time()
         deadline = started_at + limits.drain
-        context.draining = context.broadcaster.turns.hurry = True
+        context.draining = context.turns.hurry = True
         context.service.feed.head.close()
-        context.broadcaster.presence.close()
+        context.presence.close()
         fields = {"connections": len(connections), "in_flight": context.in_flight}
         log.info("drain", extra={"fields": fields})
         for name, listener in self._listeners.items():
@@ -257,7 +254,7 @@ class Gateway:
         for connection in aborted:
             connection.abort()
         await self._cancel_tasks()
-        await context.broadcaster.close()
+        await context.tasks.close()
         await self._close_ports()
         seconds = round(loop.time() - started_at, 3)
         log.info("drained", extra={"fields": {"seconds": seconds, "cut": len(aborted)}})

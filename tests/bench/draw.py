@@ -24,9 +24,9 @@ from server import LIMITS
 from dealer.eventlog.writer import Writer
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rate_limit.budgets import ClientBudget
-from dealer.gateway.rpc.dispatcher import Dispatcher
-from dealer.gateway.rpc.session import Session
 from dealer.gateway.server import Gateway
+from dealer.gateway.session.dispatcher import Dispatcher
+from dealer.gateway.session.session import Session
 from dealer.gateway.wire.protocol import Reader
 from dealer.service.build import open_service
 from dealer.service.commands import executor
@@ -174,7 +174,7 @@ async def _medians(rounds: int, stages: Stages | None = None) -> dict[str, float
                 await _draws(*at)
             gc.collect()
             costs = [await _draws(*at, stages) for _ in range(rounds)]
-            await gateway.context.broadcaster.close()
+            await gateway.context.tasks.close()
     return {label: statistics.median(cost[label] for cost in costs) for label in costs[0]}
 
 

@@ -128,7 +128,7 @@ async def _parts() -> list[tuple[str, float]]:
             assert service.projection is not None
             await service.projection.up_to_date()
             found = _measured(service)
-            await gateway.context.broadcaster.close()
+            await gateway.context.tasks.close()
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
-from dealer.gateway.push import absence
+from dealer.gateway.presence import absence
 from tests.browser.conftest import AxeCheck
 from tests.browser.player_page import PlayerPage
 from tests.browser.prepared_table import prepared_table

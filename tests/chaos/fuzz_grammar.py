@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import NODEFAULT, UNSET, inspect
 
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire.protocol import is_utf8
 
 PARAMS = {name: inspect.type_info(one.params) for name, one in METHODS.items()}

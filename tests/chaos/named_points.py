@@ -108,16 +108,14 @@ PLAYING = {
     "after push, before reply": Point(
         "dealer.gateway.push.broadcaster:Broadcaster.publish", "end", 5
     ),
-    "after reply": Point("dealer.gateway.rpc.dispatcher:Dispatcher._on_outcome", "end", 5),
+    "after reply": Point("dealer.gateway.session.dispatcher:Dispatcher._on_outcome", "end", 5),
     "after reply, before the next one's push": Point(
         "dealer.service.commands.processor:CommandProcessor.settled", "end", 5
     ),
     "the events a client missed are read": Point(
-        "dealer.gateway.push.broadcaster:Broadcaster._send_next", "begin"
+        "dealer.gateway.push.backlog:Backlog._send_next", "begin"
     ),
-    "a client is up to date": Point(
-        "dealer.gateway.push.broadcaster:Broadcaster._catch_up_task", "end", 2
-    ),
+    "a client is up to date": Point("dealer.gateway.push.backlog:Backlog._run", "end", 2),
     "the round's secret is drawn": Point(
         "dealer.service.commands.executor:CommandExecutor._draw_secret", "end"
     ),

@@ -15,9 +15,9 @@ from dealer.docs import reference
 from dealer.errors import REFUSALS
 from dealer.eventlog.schema import metadata, postgres
 from dealer.game.events import TYPES
-from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema import openrpc
 from dealer.gateway.schema.components import notifications
+from dealer.gateway.session.methods import METHODS
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ from dealer.eventlog.key_file import key_file, load_house_keys
 from dealer.game.cards import build
 from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve
-from dealer.gateway.push.presence import Presence
+from dealer.gateway.presence.presence import Presence
 from dealer.proof.keys import player_digest
 from dealer.service import Service, clock
 from dealer.service.commands import executor

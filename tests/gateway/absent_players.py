@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dealer.game.absence import HOST_TOKEN
-from dealer.gateway.push.absence import HostAbsence
+from dealer.gateway.presence.absence import HostAbsence
 from tests.gateway.conftest import Connect, ManualClock, OpenGateway
 from tests.gateway.rpc_client import eventually
 from tests.gateway.tables import SeatedTable, seat_players
@@ -20,7 +20,7 @@ class Watched:
     def __init__(self, node: Any) -> None:
         self.node = node
         self.service = node.context.service
-        self.absences = node.context.broadcaster.absences
+        self.absences = node.context.absences
         self.clock = ManualClock(1000.0)
         self.absences._clock = self.clock
         self.hosts = HostAbsence(self.service, self.absences, seconds=LONG)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway.push import absence
+from dealer.gateway.presence import absence
 from dealer.proof.verify import verify
 from dealer.service.nodes import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
@@ -21,14 +21,14 @@ HOUR = {"commit_ms": 3_600_000, "reveal_ms": 3_600_000}
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A player counts as absent at once."""
     monkeypatch.setattr(absence, "ABSENT_SECONDS", 0.0)
-    monkeypatch.setattr(absence, "SETTLE_SECONDS", 0.5)
+    monkeypatch.setattr(absence, "EXCHANGE_SECONDS", 0.5)
     monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.1)
 
 
 async def until_absent(node: Any, table: str, *seats: int) -> None:
     """Wait until the node knows for a moment that these seats have no connection."""
     live_table = node.context.service.live_table(table)
-    absences, state = node.context.broadcaster.absences, live_table.table
+    absences, state = node.context.absences, live_table.table
     await eventually(
         lambda: all(absences.seconds(live_table, state.holder(seat)) > 0 for seat in seats)
     )
@@ -37,7 +37,7 @@ async def until_absent(node: Any, table: str, *seats: int) -> None:
 async def until_here(node: Any, table: str, seat: int) -> None:
     """Wait until the node knows of a connection of this seat at any node."""
     live_table = node.context.service.live_table(table)
-    absences, holder = node.context.broadcaster.absences, live_table.table.holder(seat)
+    absences, holder = node.context.absences, live_table.table.holder(seat)
     await eventually(lambda: not absences.seconds(live_table, holder))
 
 

@@ -13,7 +13,7 @@ from dealer.gateway.rate_limit import cpu_time
 from dealer.gateway.rate_limit.budgets import LONG_STEP, ClientBudget
 from dealer.gateway.rate_limit.costs import BYTE_SECONDS, EVENT_SECONDS, MESSAGE_SECONDS
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
-from dealer.gateway.rpc import dispatcher
+from dealer.gateway.session import dispatcher
 from dealer.proof.tree import leaf_hash
 from dealer.service.reading import consistency
 from tests.gateway.conftest import TEST_LIMITS, ManualClock

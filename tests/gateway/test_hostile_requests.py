@@ -86,7 +86,7 @@ async def test_queued_requests_are_bounded_in_bytes(open_gateway, connect) -> No
         for one in gateway.registry.connections
         if one.receiver
         and (membership := one.receiver.session.memberships.get(table.id))
-        and membership.holder
+        and membership.seat.holder
     )
     dispatcher = connection.receiver
     never = asyncio.get_running_loop().create_future()
@@ -94,7 +94,7 @@ async def test_queued_requests_are_bounded_in_bytes(open_gateway, connect) -> No
     waiting = [player.send("table.state")]
     waiting += [player.send("table.list", id="x" * 16_000 + str(number)) for number in range(200)]
     await eventually(lambda: connection._reading_paused)
-    queued = sum(map(len, dispatcher._queued))
+    queued = sum(map(len, dispatcher.queue.waiting))
     assert gateway.context.limits.buffer <= queued < 8 * gateway.context.limits.buffer
     never.set_result(True)
     async with asyncio.timeout(20):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dealer.gateway.push.absence import LONG_SECONDS
+from dealer.gateway.presence.absence import LONG_SECONDS
 from tests.gateway.absent_players import Watched, watched_table
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.rpc_client import Refusal

@@ -16,7 +16,7 @@ from dealer.game.commands import Actor, Draw, DrawAtRandom, OpenRound, StartShuf
 from dealer.gateway import Limits
 from dealer.gateway.admission import PAGE_FACTOR
 from dealer.gateway.rate_limit.costs import weight
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire.protocol import is_utf8
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get

@@ -67,7 +67,9 @@ async def test_a_connection_keeps_its_seat_if_its_own_leave_is_lost(
         leaving = player.send("table.leave")
         await eventually(lambda: queued)
         (subscription,) = (one for one in live_table.subscribers if one.viewer is not None)
-        assert subscription.membership.refresh() is None  # as who is present is computed meanwhile
+        assert (
+            subscription.membership.seat.refresh() is None
+        )  # as who is present is computed meanwhile
     with pytest.raises(Refusal, match="again"):
         await leaving
     await up_to_date(live_table)

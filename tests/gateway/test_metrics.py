@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 
 from dealer.eventlog.address import is_postgres
 from dealer.gateway import Gateway
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.session.methods import METHODS
 from dealer.histogram import Histogram
 from dealer.service.build import open_service
 from tests.gateway.conftest import Connect, serving

@@ -19,7 +19,7 @@ from dealer.gateway.decks import endpoint
 from dealer.gateway.net.http import HttpExchange
 from dealer.gateway.pages import bundles
 from dealer.gateway.rate_limit.budgets import Bucket
-from dealer.gateway.rpc import dispatcher
+from dealer.gateway.session import request_queue
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
 from dealer.service.operations.probe import MEMORY
@@ -135,7 +135,7 @@ async def test_a_request_that_reads_fails_outside_of_its_handler(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(dispatcher, "metered", fails)
+        patch.setattr(request_queue, "metered", fails)
         assert await outcome(client, "table.state") == "closed"
     assert MEMORY.errors == before + 1
     assert await outcome(other, "ping") is None

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pytest
 
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.session.methods import METHODS
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import HANDSHAKE, eventually
@@ -158,7 +158,7 @@ async def test_a_player_on_a_websocket_is_not_superseded(gateway, connect, posts
 
 async def test_a_join_over_http_reads_no_events(gateway, connect, posts, monkeypatch) -> None:
     table = await seat_players(connect, gateway, players=1)
-    monkeypatch.delattr(type(gateway.context.broadcaster), "start")
+    monkeypatch.delattr(type(gateway.context.backlog), "start")
     http = await posts()
     assert (await http.call("table.join", table=table.id, name="bob"))["seat"] == 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from dealer.game.commands import TakeSeat
-from dealer.gateway.push import presence
+from dealer.gateway.presence import presence
 from tests.gateway.rpc_client import eventually, reason_of
 from tests.gateway.tables import seat_and_shuffle, seat_players
 from tests.service.bare_service import bare_service
@@ -139,7 +139,7 @@ async def test_a_draw_causes_no_check_of_presence(gateway, connect, monkeypatch)
     table = await seat_and_shuffle(connect, gateway, players=2)
     ann = table.players[0]
     await ann.call("table.presence")
-    attendance = gateway.context.broadcaster.presence
+    attendance = gateway.context.presence
     await eventually(lambda: not attendance._timers)
     checked: list[object] = []
     monkeypatch.setattr(attendance, "changed", checked.append)
@@ -185,14 +185,14 @@ async def test_presence_appends_no_events(gateway, connect) -> None:
 async def test_a_table_without_connections_is_forgotten(gateway, connect) -> None:
     table = await seat_players(connect, gateway, players=1)
     await table.host.call("table.presence")
-    attendance = gateway.context.broadcaster.presence
+    attendance = gateway.context.presence
     bystander = await connect(gateway)
     for client in (table.host, *table.players):
         await client.close()
     other = await bystander.call("table.open")
     await bystander.call("table.presence")
     await eventually(lambda: not attendance._timers)
-    assert {live_table.table_id for live_table in attendance._recorded} == {other["table"]}
+    assert {live_table.table_id for live_table in attendance._seen} == {other["table"]}
     assert {live_table.table_id for live_table in attendance._followed} == {other["table"]}
 
 
@@ -201,7 +201,7 @@ async def test_a_seat_taken_at_another_process_has_no_connection(
 ) -> None:
     table = await seat_players(connect, gateway, players=1)
     await table.host.call("table.presence")
-    attendance = gateway.context.broadcaster.presence
+    attendance = gateway.context.presence
     await eventually(lambda: not attendance._timers)
     async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as other:
         await other.execute(await other.load(table.id), TakeSeat("Bob"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.session.methods import METHODS
 from tests.gateway import rpc_client
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import RpcClient

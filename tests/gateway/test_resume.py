@@ -10,8 +10,8 @@ import pytest
 
 from dealer.errors import DatabaseDamaged, DatabaseLocked, DatabaseUnavailable, Overloaded
 from dealer.game.state import SeatHolder
-from dealer.gateway.push import broadcaster
-from dealer.gateway.push.membership import Membership
+from dealer.gateway.presence.membership import Membership
+from dealer.gateway.push import backlog
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
 from tests.gateway.conftest import TEST_LIMITS
@@ -243,7 +243,7 @@ async def test_a_catch_up_waits_while_the_database_is_unavailable(
     open_gateway, service, connect, monkeypatch
 ) -> None:
     gateway = await open_gateway(limits=replace(TEST_LIMITS, chunk=2))
-    monkeypatch.setattr(broadcaster, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(backlog, "RETRY_SECONDS", 0.01)
     table = await seat_players(connect, gateway, players=2)
     await table.host.call("round.open", entropy="house")
     newest = (await table.host.call("deck.shuffle"))["version"]
@@ -334,9 +334,9 @@ async def test_a_subscription_for_a_seat_that_is_lost_has_no_viewer(gateway, con
     (transport,) = {one.transport for one in live_table.subscribers if one.viewer}
     subscription = broadcaster.subscribe(transport, Membership(live_table))
     subscription.viewer = SeatHolder(1, table.joined[0]["version"] - 1)
-    broadcaster.start(subscription, after=live_table.committed)
+    gateway.context.backlog.start(subscription, after=live_table.committed)
     assert subscription.task is not None
     await subscription.task
     assert subscription.live
     assert subscription.viewer is None
-    broadcaster.end(subscription)
+    gateway.context.backlog.end(subscription)

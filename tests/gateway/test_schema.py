@@ -20,10 +20,10 @@ from jsonschema import Draft7Validator
 from dealer.errors import REFUSALS
 from dealer.game.events import TYPES
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema import asyncapi, openrpc
 from dealer.gateway.schema.components import notifications
 from dealer.gateway.schema.openrpc import examples, refusals_of
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire.protocol import ErrorCode
 from dealer.gateway.wire.results import NOTIFICATIONS
 from tests.gateway.http_client import get

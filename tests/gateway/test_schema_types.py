@@ -15,9 +15,9 @@ from msgspec import Meta, Struct, field
 from dealer.errors import BadRequest, NoRound, NotEntitled
 from dealer.game.events import TYPES
 from dealer.game.rules import ACTIONS, KNOWN, PRESETS
-from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema import asyncapi, openrpc
 from dealer.gateway.schema.json_schema import schemas
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire.types import REF
 from dealer.service.tables.table_ids import check_rules
 

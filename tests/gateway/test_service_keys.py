@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.session.methods import METHODS
 from dealer.service.identity.service_keys import POLL_SECONDS, RIGHTS, new_key
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient, reason_of, refusal, refused_status

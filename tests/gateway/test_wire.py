@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
-from dealer.gateway.push.broadcaster import event_frame
-from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire import protocol as wire
+from dealer.gateway.wire.protocol import event_frame
 from dealer.service import EventRecord
 
 READER = wire.Reader({name: method.params for name, method in METHODS.items()})

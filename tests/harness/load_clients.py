@@ -9,9 +9,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from dealer.gateway.rate_limit.budgets import ClientBudget
-from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.rpc.dispatcher import Dispatcher
-from dealer.gateway.rpc.session import Session
+from dealer.gateway.session.context import GatewayContext
+from dealer.gateway.session.dispatcher import Dispatcher
+from dealer.gateway.session.session import Session
 from dealer.service.identity.service_keys import ServiceKey
 
 HELD = 32
@@ -58,9 +58,11 @@ class SocketlessClient:
     async def deliver(self, frames: list[bytes]) -> list[bytes]:
         for frame in frames:
             self.dispatcher.receive(frame)
-            if len(self.dispatcher._queued or ()) > HELD:
-                await until(lambda: len(self.dispatcher._queued or ()) <= HELD)
-        await until(lambda: not (self.context.in_flight or self.dispatcher._queued is not None))
+            if len(self.dispatcher.queue.waiting or ()) > HELD:
+                await until(lambda: len(self.dispatcher.queue.waiting or ()) <= HELD)
+        await until(
+            lambda: not (self.context.in_flight or self.dispatcher.queue.waiting is not None)
+        )
         answers, self.answers = self.answers, []
         return answers
 

@@ -210,7 +210,7 @@ async def open_round(clients: Clients) -> None:
 
 def seat_of(subscription: Any) -> int | None:
     """The seat at which a subscription watches; None for a spectator."""
-    holder = subscription.membership.holder
+    holder = subscription.membership.seat.holder
     return None if holder is None else int(holder.seat)
 
 

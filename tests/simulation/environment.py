@@ -30,8 +30,8 @@ import dealer.eventlog.writer
 import dealer.gateway.net.connection
 import dealer.gateway.pages.router
 import dealer.gateway.rate_limit.cpu_time
-import dealer.gateway.rpc.dispatcher
 import dealer.gateway.server
+import dealer.gateway.session.dispatcher
 import dealer.projector.scheduler
 import dealer.proof.checkpoint
 import dealer.proof.note
@@ -40,7 +40,7 @@ from dealer.client.table_session import TableSession
 from dealer.eventlog import ReadOnlyLog
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.pages.static_files import StaticFiles
-from dealer.gateway.push.membership import Subscription
+from dealer.gateway.presence.membership import Subscription
 from tests.simulation import store
 from tests.simulation.database import Database
 from tests.simulation.loop import DOMAIN, SimulatedLoop
@@ -171,7 +171,7 @@ def replaced(
         (dealer.projector.scheduler, "perf_counter", loop.time),
         (dealer.gateway.server, "listening_sockets", listening_sockets),
         (dealer.gateway.rate_limit.cpu_time, "thread_time", loop.time),
-        (dealer.gateway.rpc.dispatcher, "thread_time", loop.time),
+        (dealer.gateway.session.dispatcher, "thread_time", loop.time),
         (dealer.gateway.net.connection, "thread_time", loop.time),
         (time, "time", lambda: wall_ns() / 1e9),
         (time, "time_ns", wall_ns),

@@ -31,7 +31,7 @@ from dealer.gateway.decks.cards import JOKERS, contents_of, described, logged, s
 from dealer.gateway.decks.parameters import OriginalError, Parameters
 from dealer.gateway.rate_limit import costs
 from dealer.gateway.rate_limit.budgets import ClientBudget
-from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.session.context import GatewayContext
 from dealer.service import CommandResult, LiveTable
 from dealer.service.tables.decks import EMPTY_PILE, RULE, UNSHUFFLED, DeckNotes
 from dealer.service.tables.execution import resolve

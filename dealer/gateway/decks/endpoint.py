@@ -28,7 +28,7 @@ from dealer.gateway.pages.error_pages import refusal_of
 from dealer.gateway.pages.static_files import KINDS, StaticFiles
 from dealer.gateway.rate_limit import costs
 from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.session.context import GatewayContext
 from dealer.service import LiveTable
 from dealer.service.tables.decks import DeckNotes, deck_key, deck_rules, new_deck_id
 
@@ -138,7 +138,7 @@ class DecksEndpoint:
         elif found := next(filter(None, (one.match(path) for one in OPERATIONS)), None):
             self._context.in_flight += 1
             work = partial(self._operate, connection, request, body, *found)
-            self._context.broadcaster.start_task(self._answer(connection, work))
+            self._context.tasks.start(self._answer(connection, work))
         else:
             sentence = f"There is no such path; see {self._path}api/deck/new/ for a deck."
             connection.answer(_failed(HTTPStatus.NOT_FOUND, sentence))

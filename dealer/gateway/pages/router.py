@@ -51,7 +51,7 @@ from dealer.gateway.posts import method_refused
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.session.context import GatewayContext
 from dealer.service.tables import archive as archived
 from dealer.service.tables.archive import ArchiveRecord
 

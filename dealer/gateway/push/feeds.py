@@ -18,11 +18,12 @@ from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.log_throttle import LogThrottle
-from dealer.gateway.push.broadcaster import RETRY_SECONDS, Broadcaster
-from dealer.gateway.push.membership import Transport
-from dealer.gateway.rate_limit.cpu_time import metered
+from dealer.gateway.presence.membership import Transport
+from dealer.gateway.push.backlog import RETRY_SECONDS
+from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
+from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.identity.service_keys import ServiceKey
 
 PAGE = 256
@@ -49,10 +50,11 @@ class Feeds:
     """Pushes the feed of `service` to its followers."""
 
     def __init__(
-        self, service: Service, broadcaster: Broadcaster, *, clock: Callable[[], float]
+        self, service: Service, turns: Turns, tasks: BackgroundTasks, *, clock: Callable[[], float]
     ) -> None:
         self._service = service
-        self._broadcaster = broadcaster
+        self._turns = turns
+        self._tasks = tasks
         self._followers: set[FeedFollower] = set()
         self._log_throttle = LogThrottle(log, clock=clock)
         service.feed.head.listeners.append(self._on_head)
@@ -85,7 +87,7 @@ class Feeds:
 
     def _catch_up(self, follower: FeedFollower) -> None:
         work = metered(lambda: self._push(follower), follower.transport.budget.cpu)
-        follower.task = self._broadcaster.start_task(work)
+        follower.task = self._tasks.start(work)
 
     async def _push(self, follower: FeedFollower) -> None:
         try:
@@ -104,7 +106,7 @@ class Feeds:
         if not await follower.transport.drained():
             return False
         feed = self._service.feed
-        async with self._broadcaster.turns.turn(follower.transport.budget):
+        async with self._turns.turn(follower.transport.budget):
             try:
                 page = await feed.reader.read(follower.place, follower.filter, limit=PAGE)
             except (DatabaseUnavailable, DatabaseLocked, Overloaded):

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dealer.errors import REFUSALS
-from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.components import components, notifications, result_title
 from dealer.gateway.schema.json_schema import first_paragraph, pascal, reference, schemas, struct
 from dealer.gateway.schema.openrpc import (
@@ -22,6 +21,7 @@ from dealer.gateway.schema.openrpc import (
     close_codes,
     examples,
 )
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
 from dealer.gateway.wire.types import component
 

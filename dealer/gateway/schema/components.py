@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 from msgspec import Meta, Struct
 
 from dealer.game.events import PRIVATE_FACE_TYPES, PROTOCOL, TYPES, EventType, TableOpened
-from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.json_schema import (
     Schema,
     first_paragraph,
@@ -20,6 +19,7 @@ from dealer.gateway.schema.json_schema import (
     schemas,
     struct,
 )
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire import types as t
 from dealer.gateway.wire import views
 from dealer.gateway.wire.protocol import Error

@@ -11,12 +11,11 @@ import msgspec
 
 from dealer.errors import REFUSALS, BadRequest, Overloaded, RateLimited, Unavailable
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.components import components, notifications, result_title
 from dealer.gateway.schema.json_schema import first_paragraph, reference
+from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
-from dealer.gateway.wire.rules import RULE_OF
 from dealer.version import __version__
 
 DESCRIPTION = (
@@ -124,7 +123,7 @@ def _errors() -> dict[str, Any]:
 
 def _method(name: str) -> dict[str, Any]:
     names = [*(f"fault{code}" for code in ErrorCode), *refusals_of(name)]
-    who = {"x-rule": RULE_OF.get(name), "x-service-right": METHODS[name].right}
+    who = {"x-rule": METHODS[name].rule, "x-service-right": METHODS[name].right}
     return {member: given for member, given in who.items() if given is not None} | {
         "name": name,
         "summary": METHODS[name].summary,

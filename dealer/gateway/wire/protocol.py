@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,9 +17,11 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from dealer.errors import REFUSALS, DealerError, RateLimited, Refused, Unavailable
+from dealer.game.view import Viewer
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.params import Params
 from dealer.gateway.wire.views import ErrorData
+from dealer.service import EventRecord
 
 PROTOCOL = "dealer.v1"
 """WebSocket subprotocol."""
@@ -242,6 +244,28 @@ def text_frame(payload: bytes) -> bytes:
 def result_frame(id: bytes, answer: Struct) -> bytes:
     """The frame with the result of a request."""
     payload = b'{"jsonrpc":"2.0","id":' + id + b',"result":' + encode(answer) + b"}"
+    size = len(payload)
+    return (HEADS[size] if size < len(HEADS) else frame_head(size)) + payload
+
+
+def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
+    """The frame with the events of one append, in their order, as `viewer` may see them.
+
+    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat.
+    """
+    seat, since = (None, 0) if viewer is None else viewer
+    texts: list[str] = []
+    for entry in entries:
+        # `view.may_see`, without the call: every event passes here, for each of its views.
+        if seat is not None and entry.seat == seat and since < entry.version:
+            texts.append(f'{entry.leaf[:-1]},"private":{entry.private}}}')
+        else:
+            texts.append(entry.leaf)
+    if len(texts) == 1:
+        payload = f'{{"jsonrpc":"2.0","method":"event","params":{texts[0]}}}'.encode()
+    else:
+        listed = ",".join(texts)
+        payload = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
     size = len(payload)
     return (HEADS[size] if size < len(HEADS) else frame_head(size)) + payload
 

@@ -117,29 +117,3 @@ class TableRules(Rules):
         Annotated[DeckName | CardCodes | TableShoe, Meta(title="TableDeck", description=DECK)],
         "the deck of rounds that are opened without their own",
     ] = "52"
-
-
-_OF_RULE: dict[str, tuple[str, ...]] = {
-    "open": ("round.open",),
-    "close": ("round.close", "table.close"),
-    "shuffle": ("deck.shuffle", "pile.shuffle"),
-    "deal": ("deck.deal",),
-    "draw": ("deck.draw",),
-    "burn": ("deck.burn",),
-    "cut": ("deck.cut",),
-    "pile": ("pile.draw", "pile.move"),
-    "turn": ("pile.turn",),
-    "discard": ("hand.discard",),
-    "play": ("hand.play",),
-    "give": ("hand.give",),
-    "show": ("hand.show",),
-    "return": ("hand.return", "deck.return"),
-    "pass": ("hand.pass",),
-    "annotate": ("table.note",),
-    "take_back": ("hand.take_back",),
-    "move_seat": ("seat.move",),
-    "join": ("table.join",),
-    "watch": ("table.watch", "table.state", "table.presence", "audit.bundle"),
-}
-RULE_OF = {method: rule for rule, methods in _OF_RULE.items() for method in methods}
-"""The rule of the table that says who may use a method; others do not depend on the rules."""

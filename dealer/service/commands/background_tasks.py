@@ -1,4 +1,4 @@
-"""Background tasks of the service: started from callbacks, cancelled when the service closes."""
+"""Background tasks, of the service and of the gateway: cancelled when their owner closes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ class BackgroundTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def start(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run the coroutine as a task of the current loop."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def close(self) -> None:
         """Cancel the running tasks and wait for them to end."""

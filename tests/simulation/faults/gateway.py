@@ -7,26 +7,27 @@ from typing import Any
 from msgspec.structs import replace
 
 from dealer.game.state import Table
-from dealer.gateway.push import broadcaster
+from dealer.gateway.presence.membership import HeldSeat, Subscription
+from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
-from dealer.gateway.push.membership import Membership, Subscription
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
+from dealer.gateway.wire import protocol
 from dealer.service.commands import executor
 from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault, fault_of
 
 
-@fault_of(Broadcaster, "start")
+@fault_of(Backlog, "start")
 def resume_one_version_late(
-    start: Any, self: Broadcaster, subscription: Subscription, *, after: int, **more: Any
+    start: Any, self: Backlog, subscription: Subscription, *, after: int, **more: Any
 ) -> None:
     """The event after the last one that a client has seen is left out."""
     behind = after < subscription.live_table.committed
     start(self, subscription, after=after + 1 if behind else after, **more)
 
 
-@fault_of(Broadcaster, "_send_backlog")
-async def backlog_ends_too_early(send: Any, self: Broadcaster, subscription: Subscription) -> None:
+@fault_of(Backlog, "_send_all")
+async def backlog_ends_too_early(send: Any, self: Backlog, subscription: Subscription) -> None:
     """A subscription that was read one chunk counts as up to date."""
     await self._send_chunk(subscription)
     subscription.cursor = subscription.live_table.committed
@@ -48,17 +49,17 @@ def live_push_ignores_the_cursor(
 def seat_keeps_its_rights_after_leaving() -> list[Replacement]:
     """A connection acts for the seat that it had, also when its player has left it."""
 
-    def keep_seat(self: Membership) -> Any:
-        self.holder = self._taken
+    def keep_seat(self: HeldSeat) -> Any:
+        self.holder = self.on_disk
         return self.holder
 
     return [
-        Replacement(Membership, "refresh", lambda _: keep_seat),
-        Replacement(Broadcaster, "_lose_seat", lambda _: lambda self, subscription: None),
+        Replacement(HeldSeat, "refresh", lambda _: keep_seat),
+        Replacement(Backlog, "lose_seat", lambda _: lambda self, subscription: None),
     ]
 
 
-@fault_of(broadcaster, "event_frame")
+@fault_of(protocol, "event_frame")
 def private_face_sent_to_every_seat(frame: Any, entries: Any, viewer: Any) -> bytes:
     """The frame of the player who drew a card goes to the other players, too."""
     for entry in entries:
@@ -97,7 +98,7 @@ def older_connection_gets_nothing_more(
     """The older connection of a seat stays open, and gets no more events."""
     for other in list(subscription.live_table.subscribers):
         if other.viewer == holder and other.transport is not subscription.transport:
-            self.end(other)
+            self._backlog.end(other)
     take_seat(self, subscription, holder)
 
 

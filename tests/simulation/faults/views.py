@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dealer.game import view
-from dealer.gateway.push import broadcaster
+from dealer.gateway.wire import protocol
 from tests.simulation.faults import fault_of
 
 
-@fault_of(broadcaster, "event_frame")
+@fault_of(protocol, "event_frame")
 def length_shows_a_card(frame: Any, entries: Any, viewer: Any) -> bytes:
     """A live frame has a space more for all viewers where a player draws a spade."""
     spade = any('s","salt"' in entry.private for entry in entries)

@@ -21,9 +21,9 @@ from dealer.game.cards import DECK_MAX, SHOE_MAX
 from dealer.game.rules import KNOWN, PRESETS, SEATS_MAX, WAIT_MS_MAX, WAIT_MS_MIN, WHO, Rules
 from dealer.gateway import Limits
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.rpc.commands import deck_codes
-from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.components import notifications
+from dealer.gateway.session.commands import deck_codes
+from dealer.gateway.session.methods import METHODS
 from dealer.service.tables.table_ids import RULES_MAX
 from tests.web.client import command_table
 from tests.web.client.node_client import TIMEOUT, sockets

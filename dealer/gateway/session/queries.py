@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from dealer.errors import BadRequest, NotEntitled
 from dealer.feed.positions import START
+from dealer.gateway.presence.membership import Membership, require_right
 from dealer.gateway.push.feeds import FeedFollower
-from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, past_state_weight
-from dealer.gateway.rpc.joining import members, snapshot, table_status
-from dealer.gateway.rpc.session import Session
+from dealer.gateway.session.session import Session
+from dealer.gateway.session.subscribing import members, seat_and_host, snapshot
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
@@ -25,10 +25,17 @@ LISTED_PER_MESSAGE = 50
 async def session_refresh(session: Session, call: Call) -> None:
     """The tables of this connection, and its role at each."""
     for membership in tuple(session.memberships.values()):
-        await membership.settle()
+        await membership.seat.wait_committed()
     watched = [each for each in session.memberships.values() if each.may_watch()]
-    tables = [table_status(membership) for membership in watched]
-    session.answer(call, r.TableStatuses(tables=tables))
+    tables = [
+        r.TableStatus(
+            table=each.live_table.table_id,
+            version=each.live_table.committed,
+            **seat_and_host(each),
+        )
+        for each in watched
+    ]
+    session.answers.send_result(call, r.TableStatuses(tables=tables))
 
 
 async def table_list(session: Session, call: Call) -> None:
@@ -42,7 +49,7 @@ async def table_list(session: Session, call: Call) -> None:
     if not session.context.players_list:
         raise NotEntitled("This server lists no tables: open the link that you were given.")
     tables = cast("list[TableListing]", await session.context.service.lobby.tables())
-    session.answer(call, r.Tables(tables=tables))
+    session.answers.send_result(call, r.Tables(tables=tables))
 
 
 async def _list_own(session: Session, call: Call, key: ServiceKey) -> None:
@@ -59,7 +66,7 @@ async def _list_own(session: Session, call: Call, key: ServiceKey) -> None:
         )
     session.charge(len(page.tables) / LISTED_PER_MESSAGE)
     tables = cast("list[ServiceTableListing]", page.tables)
-    session.answer(call, r.ServiceTables(tables=tables, next=page.next))
+    session.answers.send_result(call, r.ServiceTables(tables=tables, next=page.next))
 
 
 async def table_state(session: Session, call: Call) -> None:
@@ -77,7 +84,7 @@ async def table_state(session: Session, call: Call) -> None:
         return
     seen = await snapshot(session, membership)
     await _add_subjects(session, membership, seen.state)
-    session.answer(call, r.State(**members(membership, seen)))
+    session.answers.send_result(call, r.State(**members(membership, seen)))
 
 
 async def _past_state(
@@ -87,12 +94,14 @@ async def _past_state(
     past.require(live_table, version)
     session.charge(past_state_weight(past.length(live_table, version), version))
     async with session.turn():
-        await membership.settle()
-        viewer = membership.holder if seat is None else seat
+        await membership.seat.wait_committed()
+        viewer = membership.seat.holder if seat is None else seat
         state = await past.view(live_table, version, viewer, pause=session.pause)
         await _add_subjects(session, membership, state)
     view = cast("View", state)
-    session.answer(call, r.PastState(table=live_table.table_id, version=version, state=view))
+    session.answers.send_result(
+        call, r.PastState(table=live_table.table_id, version=version, state=view)
+    )
 
 
 async def _add_subjects(session: Session, membership: Membership, state: dict[str, Any]) -> None:
@@ -119,20 +128,20 @@ async def feed_follow(session: Session, call: Call) -> None:
         raise BadRequest("`after` is not a position.") from None
     if session.feed is not None:
         session.context.feeds.end(session.feed)
-    if session.closed:
+    if session.answers.closed:
         return
     session.feed = FeedFollower(session.transport, key, filter, place)
-    session.answer(call, r.Following(position=feed.generations.text(place)))
+    session.answers.send_result(call, r.Following(position=feed.generations.text(place)))
     session.context.feeds.start(session.feed)
 
 
 async def table_presence(session: Session, call: Call) -> None:
     """The live connections of a table; a notification follows whenever they change."""
     membership = await _find(session, call.params)
-    presence = session.context.broadcaster.presence
+    presence = session.context.presence
     subscription = session.add(membership)
     attendance = presence.observe(membership.live_table)
-    session.answer(call, attendance)
+    session.answers.send_result(call, attendance)
     presence.follow(subscription, attendance)
 
 
@@ -140,29 +149,31 @@ async def table_cosign(session: Session, call: Call) -> None:
     """Cosign a checkpoint with the key that the seat was taken with."""
     q: p.TableCosign = call.params
     membership = await session.find(q.table, token=q.token)
-    if membership.holder is None:
+    if membership.seat.holder is None:
         raise NotEntitled("Only players with a seat at this table can cosign its checkpoints.")
     with session.paying(BYTES_PER_COMMIT):
         checkpoints = session.context.service.checkpoints
         size, _ = await checkpoints.cosign(membership.live_table, q.cosignature)
-    session.answer(call, r.Cosigned(version=membership.live_table.committed, size=size))
+    session.answers.send_result(
+        call, r.Cosigned(version=membership.live_table.committed, size=size)
+    )
 
 
 async def audit_bundle(session: Session, call: Call) -> None:
     """The address where a verifier downloads the whole log."""
     live_table = (await _find(session, call.params)).live_table
     url = f"/tables/{live_table.table_id}/bundle.jsonl"
-    session.answer(call, r.Bundle(url=url, version=live_table.committed))
+    session.answers.send_result(call, r.Bundle(url=url, version=live_table.committed))
 
 
 async def ping(session: Session, call: Call) -> None:
     """Check that the server answers, and read its clock."""
-    session.answer(call, r.Pong(at=session.context.service.now()))
+    session.answers.send_result(call, r.Pong(at=session.context.service.now()))
 
 
 async def rpc_discover(session: Session, call: Call) -> None:
     """This document."""
-    session.answer(call, session.context.document())
+    session.answers.send_result(call, session.context.document())
 
 
 async def _find(session: Session, q: p.OfTable) -> Membership:

@@ -10,11 +10,16 @@ from dealer.gateway.identity import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
+from dealer.gateway.presence.absence import Absences
+from dealer.gateway.presence.presence import Presence
+from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.feeds import Feeds
 from dealer.gateway.rate_limit.budgets import Budgets
+from dealer.gateway.rate_limit.cpu_time import Turns
 from dealer.gateway.wire.results import OpenRpcDocument
 from dealer.service import Service
+from dealer.service.commands.background_tasks import BackgroundTasks
 
 log = logging.getLogger(__name__)
 
@@ -26,11 +31,11 @@ class GatewayContext:
     `issuer` is that of the JWTs by which its users take seats; None: there is none.
     `players_open` and `players_list` say whether clients without a service key may open tables, and
     list them. `sessions` counts those so far, `in_flight` the requests that are not answered yet.
-    `log_throttle` logs what clients cause, `budgets` are the rate limits of client addresses.
+    `log_throttle` logs what clients cause, `budgets` are the rate limits of client addresses,
+    `tasks` the requests and pushes that take more than one step.
     """
 
     service: Service
-    broadcaster: Broadcaster
     limits: Limits
     metrics: Metrics
     clock: Callable[[], float]
@@ -41,11 +46,33 @@ class GatewayContext:
     sessions: int = 0
     in_flight: int = 0
     draining: bool = False
+    tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
     log_throttle: LogThrottle = field(init=False)
     budgets: Budgets = field(init=False)
+    turns: Turns = field(init=False)
+    absences: Absences = field(init=False)
+    presence: Presence = field(init=False)
+    backlog: Backlog = field(init=False)
+    broadcaster: Broadcaster = field(init=False)
     feeds: Feeds = field(init=False)
 
     def __post_init__(self) -> None:
-        self.log_throttle = LogThrottle(log, clock=self.clock)
+        service, clock = self.service, self.clock
+        self.log_throttle = LogThrottle(log, clock=clock)
         self.budgets = Budgets(self.limits)
-        self.feeds = Feeds(self.service, self.broadcaster, clock=self.clock)
+        self.turns = Turns(clock)
+        self.absences = Absences(service, clock=clock)
+        self.presence = Presence(service.presence, self.absences, now=service.now)
+        self.backlog = Backlog(
+            service,
+            self.presence,
+            self.turns,
+            self.tasks,
+            limits=self.limits,
+            metrics=self.metrics,
+            clock=clock,
+        )
+        self.broadcaster = Broadcaster(
+            service, self.backlog, self.presence, self.absences, metrics=self.metrics
+        )
+        self.feeds = Feeds(service, self.turns, self.tasks, clock=clock)

@@ -42,20 +42,13 @@ from dealer.game.stacks import BURN, DECK, hand, is_stack, pile, seat_of
 from dealer.game.state import Table
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
-from dealer.gateway.wire.protocol import Call, content
-from dealer.service import CommandResult, IdempotencyKey
+from dealer.service import CommandResult
 
 Build = Callable[[Actor, Any, Table], Command]
 """Makes a method's command, from its sender, its parameters and the table."""
 
 Answer = Callable[[CommandResult], Struct]
-"""Makes a method's result, from the events of its command."""
-
-
-def command_key(call: Call, scope: str) -> IdempotencyKey | None:
-    """The key of a command that a client sent with an id of its own; None for one without."""
-    cmd: str | None = call.params.cmd
-    return None if cmd is None else IdempotencyKey(scope, cmd, content(call))
+"""Makes a method's result, of the type that it returns, from the events of its command."""
 
 
 def deck_codes(given: object) -> tuple[str, ...]:
@@ -266,11 +259,11 @@ def _refs(cards: list[str | int] | None) -> tuple[str | int, ...] | None:
     return None if cards is None else tuple(cards)
 
 
-def changed(done: CommandResult) -> Struct:
+def changed(done: CommandResult) -> r.Changed:
     return r.Changed(version=done.version)
 
 
-def drawn(done: CommandResult) -> Struct:
+def drawn(done: CommandResult) -> r.Drawn:
     cards, slots = [], []
     for event in done.events:
         if isinstance(event, CardDrawn):
@@ -279,21 +272,21 @@ def drawn(done: CommandResult) -> Struct:
     return r.Drawn(cards=cards, slots=slots, version=done.version)
 
 
-def dealt(done: CommandResult) -> Struct:
+def dealt(done: CommandResult) -> r.Dealt:
     dealt = sum(not isinstance(event, CardShown) for event in done.events)
     return r.Dealt(version=done.version, dealt=dealt)
 
 
-def shuffling(done: CommandResult) -> Struct:
+def shuffling(done: CommandResult) -> r.Shuffling:
     k = next(event.k for event in done.events if isinstance(event, ShuffleStarted))
     return r.Shuffling(k=k, version=done.version)
 
 
-def round_begun(done: CommandResult) -> Struct:
+def round_begun(done: CommandResult) -> r.RoundBegun:
     (event,) = (event for event in done.events if isinstance(event, RoundOpened))
     return r.RoundBegun(round=event.round, commitment=event.commitment.hex(), version=done.version)
 
 
-def round_ended(done: CommandResult) -> Struct:
+def round_ended(done: CommandResult) -> r.RoundEnded:
     (event,) = (event for event in done.events if isinstance(event, RoundClosed))
     return r.RoundEnded(version=done.version, round=event.round, secret=event.secret.hex())

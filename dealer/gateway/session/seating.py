@@ -18,19 +18,16 @@ from dealer.game.decide.seats import is_name_taken
 from dealer.game.events import SeatTaken
 from dealer.game.names import NAME_MAX, check_name
 from dealer.game.state import SeatHolder
-from dealer.gateway.push.membership import Membership, require_right
+from dealer.gateway.presence.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import text_bytes_written
-from dealer.gateway.rpc.commands import command_key
-from dealer.gateway.rpc.session import Session
+from dealer.gateway.session.repeats import joining_key
+from dealer.gateway.session.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
 from dealer.service.identity.seat_claims import SeatClaim, SeatClaims
-from dealer.service.identity.service_tables import scope_of
-from dealer.service.tables.execution import ANONYMOUS_SCOPE, IdempotencyKey
 from dealer.service.tables.live_table import LiveTable
-from dealer.service.tables.table_ids import MIN_SECRET_CMD_LENGTH
 
 
 async def seat_ticket(session: Session, call: Call) -> None:
@@ -57,14 +54,14 @@ async def seat_ticket(session: Session, call: Call) -> None:
         bot=q.bot,
         seconds=q.expires_s,
     )
-    session.answer(call, r.Ticket(ticket=ticket, expires_at=expires_at))
+    session.answers.send_result(call, r.Ticket(ticket=ticket, expires_at=expires_at))
 
 
 async def seat_for(session: Session, call: Call, membership: Membership) -> SeatHolder:
     """The seat of a `table.join`: taken now, or the one that the user has already."""
     q: p.TableJoin = call.params
-    if membership.holder is not None:
-        raise BadRequest(f"You already have seat {membership.holder.seat} at this table.")
+    if membership.seat.holder is not None:
+        raise BadRequest(f"You already have seat {membership.seat.holder.seat} at this table.")
     with session.paying(text_bytes_written(wire.content(call))):
         if q.ticket is not None:
             return await _seat_by_ticket(session, call, membership, q.ticket)
@@ -77,7 +74,10 @@ async def _seat_by_name(session: Session, call: Call, membership: Membership) ->
     q: p.TableJoin = call.params
     live_table = membership.live_table
     _require_admission(session, membership, q)
-    command, key = TakeSeat(q.name or "", q.seat, _key(q), q.bot), _request_key(session, call)
+    command, key = (
+        TakeSeat(q.name or "", q.seat, _key(q), q.bot),
+        joining_key(call, session.service_key),
+    )
     done = await session.context.service.execute(live_table, command, key=key)
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
     holder = await live_table.seat_on_disk(SeatHolder(taken.seat, done.version))
@@ -94,7 +94,7 @@ async def _seat_by_ticket(
     ticket = service.tickets.open(live_table, text)
     if ticket.seat is not None and q.seat not in (None, ticket.seat):
         raise BadRequest(f"This ticket is for seat {ticket.seat}.")
-    key = _request_key(session, call)
+    key = joining_key(call, session.service_key)
     claim = service.seat_claims.of_ticket(live_table, text, ticket, key=key)
     holder = await service.seat_claims.find(live_table, claim)
     if holder is None:
@@ -167,19 +167,6 @@ def _require_admission(session: Session, membership: Membership, q: p.TableJoin)
             raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
     # After the invitation: a conflict would reveal the table's version to a stranger.
     membership.require_version(q.expect)
-
-
-def _request_key(session: Session, call: Call) -> IdempotencyKey | None:
-    """The key by which a repetition of this request is recognised on another connection.
-
-    A client that guesses another's id is given that seat; so only ids that are too long to be
-    guessed count, and those of a service, which only its own connections can send.
-    """
-    service = session.service_key
-    if service is not None:
-        return command_key(call, scope_of(service))
-    key = command_key(call, ANONYMOUS_SCOPE)
-    return None if key is None or len(key.cmd) < MIN_SECRET_CMD_LENGTH else key
 
 
 def _key(q: p.TableJoin) -> bytes | None:

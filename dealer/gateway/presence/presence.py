@@ -8,14 +8,14 @@ changes are collected: draws cost nothing, and a thousand new connections cost o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import get_args
 
 from dealer.game.absence import HOST_TOKEN
 from dealer.game.events import SeatGivenUp, SeatTaken
 from dealer.game.state import SeatHolder
-from dealer.gateway.push.absence import Absences
-from dealer.gateway.push.membership import Subscription
+from dealer.gateway.presence.absence import Absences
+from dealer.gateway.presence.membership import Subscription
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.service import Attendance, LiveTable, SharedPresence
@@ -42,51 +42,61 @@ class Presence:
         self._shared = shared
         shared.on_change(self.changed)
         self._followed: set[LiveTable] = set()
-        self._recorded: dict[LiveTable, dict[SeatHolder, tuple[bool, int | None]]] = {}
+        self._seen: dict[LiveTable, dict[SeatHolder, r.Seat]] = {}  # when it was last observed
         self._timers: dict[LiveTable, asyncio.TimerHandle] = {}
         self._closed = False
 
     def observe(self, live_table: LiveTable) -> r.Presence:
-        """Look who is there, report it to the other nodes and `absences`, and return it.
+        """Who is connected to a table, at any node; `absences` and the other nodes are updated.
 
-        A seat whose state changed is recorded as of now.
+        A seat whose player came or went since the last call has that as of now.
         """
-        subscribers = live_table.subscribers
-        if not subscribers:
-            self._recorded.pop(live_table, None)
+        here, elsewhere = self._report(live_table), self._shared.elsewhere(live_table)
+        present = here.seats | elsewhere.seats
+        seats = self._seats(live_table, present)
+        if live_table.subscribers:
+            self._seen[live_table] = seats
+            by_holder = {holder: seat.here for holder, seat in seats.items()}
+            by_holder[HOST_TOKEN] = HOST_TOKEN in present
+            self._absences.observe(live_table, by_holder)
+        else:
+            self._seen.pop(live_table, None)
             self._absences.forget(live_table)
             self._followed.discard(live_table)
-        holders = [subscription.membership.refresh() for subscription in subscribers]
+        watching = here.watching + elsewhere.watching
+        return r.Presence(table=live_table.table_id, seats=list(seats.values()), watching=watching)
+
+    def _report(self, live_table: LiveTable) -> Attendance:
+        """The connections to this node, which are reported to the other nodes."""
+        subscribers = live_table.subscribers
+        holders = [subscriber.membership.seat.refresh() for subscriber in subscribers]
         acting = {(holder.seat, holder.taken_at) for holder in holders if holder is not None}
-        if any(subscription.membership.host for subscription in subscribers):
+        if any(subscriber.membership.host for subscriber in subscribers):
             acting.add(HOST_TOKEN)
-        watching = sum(subscription.only_watches() for subscription in subscribers)
-        own = Attendance(frozenset(acting), watching)
-        self._shared.report(live_table, own if subscribers else None)
-        if not all(subscription.membership.settled for subscription in subscribers):
+        watching = sum(subscriber.only_watches() for subscriber in subscribers)
+        here = Attendance(frozenset(acting), watching)
+        self._shared.report(live_table, here if subscribers else None)
+        if not all(subscriber.membership.seat.is_committed() for subscriber in subscribers):
             # A seat was left, or moved to, in an append that may be lost.
             version = live_table.table.version
             live_table.when_committed(version, lambda _: self.changed(live_table))
-        elsewhere = self._shared.elsewhere(live_table)
-        before, recorded = self._recorded.get(live_table, {}), {}
-        for seat, player in sorted(live_table.table.seats.items()):
+        return here
+
+    def _seats(
+        self, live_table: LiveTable, present: Collection[tuple[int, int]]
+    ) -> dict[SeatHolder, r.Seat]:
+        """The seats that are taken on disk, each with whether its player is present, and since."""
+        before, seats = self._seen.get(live_table, {}), {}
+        for number, player in sorted(live_table.table.seats.items()):
             if player.taken_at > live_table.committed:
                 continue  # the SeatTaken event is not committed yet
-            holder = SeatHolder(seat, player.taken_at)
-            here = holder in acting or holder in elsewhere.seats
-            was_here, since = before.get(holder, (False, None))
-            recorded[holder] = (here, since if here == was_here else self._now())
-        if subscribers:
-            self._recorded[live_table] = recorded
-            present = {holder: here for holder, (here, _) in recorded.items()}
-            present[HOST_TOKEN] = HOST_TOKEN in acting | elsewhere.seats
-            self._absences.observe(live_table, present)
-        seats = [
-            r.Seat(seat=holder.seat, here=here, since=since)
-            for holder, (here, since) in recorded.items()
-        ]
-        watching += elsewhere.watching
-        return r.Presence(table=live_table.table_id, seats=seats, watching=watching)
+            holder = SeatHolder(number, player.taken_at)
+            seat = before.get(holder) or r.Seat(seat=number, here=False, since=None)
+            here = holder in present
+            if here != seat.here:
+                seat = r.Seat(seat=number, here=here, since=self._now())
+            seats[holder] = seat
+        return seats
 
     def follow(self, subscription: Subscription, attendance: r.Presence) -> None:
         """Notify of changes from now on, after `attendance` was sent."""

@@ -1,63 +1,40 @@
-"""Session: the server's state of one connection - its memberships, rate limits and answers."""
+"""Session: the server's state of one connection - its tables, its service key, its rate limits."""
 
 from __future__ import annotations
 
-import logging
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from time import perf_counter
-
-from msgspec import Struct
 
 from dealer.errors import (
     BadKey,
     BadRequest,
     BadToken,
-    CommandReused,
-    DatabaseDamaged,
-    DealerError,
-    EntropyMismatch,
     Overloaded,
     RateLimited,
-    Refused,
     TooManyTables,
-    Unavailable,
 )
 from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
 from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.presence.membership import Membership, Subscription, Transport
 from dealer.gateway.push.feeds import FeedFollower
-from dealer.gateway.push.membership import Membership, Subscription, Transport
 from dealer.gateway.rate_limit.budgets import rate_limited
-from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.wire import protocol as wire
+from dealer.gateway.session.answers import Answers
+from dealer.gateway.session.context import GatewayContext
+from dealer.gateway.session.repeats import RepeatableAnswers
 from dealer.service import LiveTable
 from dealer.service.identity.service_keys import ServiceKey
 
-PING_FRAME = "ping frame"
-"""Label of a WebSocket ping or pong in the metric of calls."""
-
-AUTOMATIC_WEIGHT = 0.25
-"""Cost of a message that clients send automatically for its address, in messages."""
-
-CACHED_ANSWERS = 16
-"""Answers to requests without a membership that are kept, to be repeated."""
-
-SUSPICIOUS = (BadKey, BadToken, CommandReused, EntropyMismatch)
-"""Refusals that an honest client hardly ever causes; they are logged."""
-
 
 class Session:
-    """State of one connection; it writes to `transport`.
+    """State of one connection, to whose `transport` it writes.
 
     `named` is the table in the address of the connection. `memberships` are its tables by id, at
     most as many as its limits say, unless the connection has a service key; a closed table counts
     until another one needs its room. `default` is the one that a request without a table means.
     `service_key` is the valid key of another server's connection, None for a player's. `pushes`
-    says whether events can follow an answer. `number` distinguishes it from other sessions of this
-    server, in the log lines. `allowance` has the buckets of this connection.
+    says whether events can follow an answer. `allowance` has the buckets of this connection,
+    `budget` those of its address or key.
     """
-
-    pushes = True
 
     def __init__(
         self,
@@ -66,20 +43,21 @@ class Session:
         *,
         table: str | None = None,
         service_key: ServiceKey | None = None,
+        answers: Answers | None = None,
+        pushes: bool = True,
     ) -> None:
         self.context = context
         self.transport = transport
         self.named = table
         self.service_key = service_key
+        self.pushes = pushes
         self.feed: FeedFollower | None = None
-        context.sessions += 1
-        self.number = context.sessions
+        self.answers = answers or Answers(context, transport)
+        self.repeatable = RepeatableAnswers()
         self.memberships: dict[str, Membership] = {}
         self.default: Membership | None = None
-        self.closed = False
         self.budget = transport.budget
         self.allowance = self.budget.lease(context.clock())
-        self._answers: dict[tuple[str | None, str], tuple[bytes, Struct]] = {}
 
     def identify(self, key: str) -> None:
         """Act as the service of this key from now on, with its limits instead of the address's.
@@ -105,9 +83,9 @@ class Session:
 
     def close(self) -> None:
         """Release the connection's tables and its allowance."""
-        if self.closed:
+        if self.answers.closed:
             return
-        self.closed = True
+        self.answers.closed = True
         self.budget.release(self.allowance, self.context.clock())
         for membership in tuple(self.memberships.values()):
             self.leave(membership)
@@ -120,8 +98,7 @@ class Session:
         """The membership at a table; a temporary one, which is not kept, if there is none.
 
         The table is at least as recent as any answer that a process on the same database has given,
-        and the seat of the membership is on disk. A token is verified once, and its role is kept
-        on this connection.
+        and the seat of the membership is on disk. A token is verified once a connection.
         """
         service, key = self.context.service, self.service_key
         membership = self.default if table is None else self.memberships.get(table)
@@ -135,8 +112,8 @@ class Session:
                 membership.service = await service.service_tables.authority(table_id, key)
         else:
             await service.catch_up(membership.live_table)
-        await membership.settle()
-        if token is not None and token not in membership.tokens:
+        await membership.seat.wait_committed()
+        if token is not None and token not in membership.seat.tokens:
             await self._accept_token(membership, token)
         return membership
 
@@ -167,10 +144,10 @@ class Session:
         holder = live_table.table.holder(actor.seat)
         if holder is not None:
             self.take_seat(membership, holder)
-            self.context.broadcaster.presence.changed(live_table)
+            self.context.presence.changed(live_table)
         else:
             self.become_host(membership)
-        membership.tokens.add(token)
+        membership.seat.tokens.add(token)
 
     def add(self, membership: Membership) -> Subscription:
         """Keep a membership, with a subscription; TooManyTables if that exceeds the bound."""
@@ -211,7 +188,7 @@ class Session:
     def leave(self, membership: Membership) -> None:
         """End the subscription, and drop the membership."""
         if membership.subscription is not None:
-            self.context.broadcaster.end(membership.subscription)
+            self.context.backlog.end(membership.subscription)
             membership.subscription = None
             del self.memberships[membership.live_table.table_id]
             self._find_default()
@@ -244,10 +221,10 @@ class Session:
             self.transport.close_with(
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
-        elif id is not None:
+        else:
             owed = self.budget.busy(now)
             reason = self.budget.cpu_exhausted if owed else "Too many requests"
-            self.refuse(id, rate_limited(reason, max(wait, owed)))
+            self.answers.refuse(id, rate_limited(reason, max(wait, owed)))
 
     def charge(self, weight: float) -> None:
         """Charge the additional cost of an accepted message, in messages."""
@@ -260,125 +237,8 @@ class Session:
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """A turn for a long answer; entering waits until this client's address may have one."""
-        return self.context.broadcaster.turns.turn(self.budget)
+        return self.context.turns.turn(self.budget)
 
     async def pause(self) -> None:
         """Between two slices of a long answer: wait until the earlier ones are paid."""
-        await self.context.broadcaster.turns.pause(self.budget)
-
-    # Repeated requests without a membership
-
-    def answer_again(self, call: wire.Call) -> bool:
-        """Send the answer that the same request had under the same `cmd`; False if there was none.
-
-        Clients may count from 1 at each table; a request that opens a table belongs to none.
-        """
-        table, cmd = _cache_key(call)
-        for (cached_table, cached_cmd), (content, answer) in self._answers.items():
-            same_table = cached_table == table or cached_table is None or table is None
-            if cached_cmd == cmd and same_table:
-                if content != wire.content(call):
-                    raise CommandReused(
-                        "This command id was used for another command; give each its own."
-                    )
-                self.answer(call, answer)
-                return True
-        return False
-
-    def answer_and_keep(self, call: wire.Call, answer: Struct) -> None:
-        """Send an answer, and keep it to be repeated."""
-        if call.params.cmd is not None:
-            self._answers[_cache_key(call)] = (wire.content(call), answer)
-            if len(self._answers) > CACHED_ANSWERS:
-                del self._answers[next(iter(self._answers))]
-        self.answer(call, answer)
-
-    # Answers
-
-    def answer(self, call: wire.Call, answer: Struct, *, held: bytes = b"") -> None:
-        """Count and send a result, after the frames `held` back for it, in one write.
-
-        Nothing but these is sent to a request without an id.
-        """
-        frames = held
-        try:
-            if call.id is not None:
-                frames += wire.result_frame(call.id, answer)
-        finally:  # without memory for the answer the events are still sent
-            if frames and not self.closed:
-                self.transport.write(frames)
-        self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
-
-    def fail(self, call: wire.Call, error: Exception) -> None:
-        """Count and send an error; the text of an internal one is logged, and not sent.
-
-        Where not even that can be done, as without memory, the connection is closed.
-        """
-        try:
-            self._fail(call, error)
-        except Exception:
-            self.transport.abort()
-            raise
-
-    def _fail(self, call: wire.Call, error: Exception) -> None:
-        if isinstance(error, DealerError):
-            outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
-            if isinstance(error, DatabaseDamaged) and error.logged:
-                pass  # the table has a line already
-            elif not isinstance(error, Refused):
-                self.context.log_throttle.log(
-                    logging.ERROR,
-                    "a request failed",
-                    self._example(call),
-                    method=call.method,
-                    says=str(error),
-                )
-            elif isinstance(error, SUSPICIOUS):
-                self._log_suspicious(call, outcome)
-            payload = wire.refusal(call.id or wire.NULL, error)
-        else:
-            self.context.log_throttle.say_error(
-                error, "internal error", self._example(call), method=call.method
-            )
-            outcome = "internal"
-            code, message = wire.ErrorCode.INTERNAL_ERROR, "Internal error; see the server's log."
-            payload = wire.fault(call.id or wire.NULL, code, message)
-        if call.id is not None:
-            self.send(payload)
-        self.context.metrics.answered(call.method, outcome, perf_counter() - call.received)
-
-    def refuse(self, id: bytes, error: DealerError) -> None:
-        """Send the refusal of a request that was not run."""
-        self.send(wire.refusal(id, error))
-
-    def _log_suspicious(self, call: wire.Call, reason: str) -> None:
-        # A table of the request is logged only if it exists: it may be any text, even a token.
-        table = getattr(call.params, "table", None)
-        known = None if table is None else self.context.service.live_table(table)
-        where = {} if known is None else {"table": known.table_id}
-        self.context.log_throttle.log(
-            logging.WARNING,
-            "client suspect",
-            self._example(call),
-            method=call.method,
-            reason=reason,
-            **where,
-        )
-
-    def _example(self, call: wire.Call) -> dict[str, object]:
-        """The fields of a log line that say which request it is about.
-
-        The id only if it is a number: a text may be anything, even a token.
-        """
-        id = call.id or b""
-        number = {"id": int(id)} if id.removeprefix(b"-").isdigit() else {}
-        return {"connection": self.number, **number}
-
-    def send(self, payload: bytes) -> None:
-        if not self.closed:
-            self.transport.write(wire.text_frame(payload))
-
-
-def _cache_key(call: wire.Call) -> tuple[str | None, str]:
-    """The table that a request names, if any, and its command id."""
-    return getattr(call.params, "table", None), call.params.cmd
+        await self.context.turns.pause(self.budget)

@@ -25,7 +25,7 @@ ABSENT_SECONDS = 10.0
 """Seconds without a connection before a shuffle after which it does not wait for a player: a client
 that has lost its connection reconnects within this time."""
 
-SETTLE_SECONDS = 2.5
+EXCHANGE_SECONDS = 2.5
 """Seconds of a shuffle within which every node knows who was connected to the others when it began;
 where no other node has a connection, nothing is waited for."""
 
@@ -34,7 +34,7 @@ LONG_SECONDS = 120.0
 host."""
 
 EVERY_SECONDS = 5.0
-"""Seconds between two looks for tables whose host is absent."""
+"""Seconds between two checks for tables whose host is absent."""
 
 log = logging.getLogger(__name__)
 
@@ -84,10 +84,11 @@ class Absences:
         if await self._service.service_tables.owner(live_table.id) is not None:
             return None
         memberships = [subscriber.membership for subscriber in live_table.subscribers]
-        here = {membership.refresh() for membership in memberships} | {
-            HOST_TOKEN for membership in memberships if membership.host
-        }
-        opener = any(membership.host and membership.holder is None for membership in memberships)
+        hosts = [membership for membership in memberships if membership.host]
+        here = {membership.seat.refresh() for membership in memberships}
+        if hosts:
+            here.add(HOST_TOKEN)
+        opener = any(membership.seat.holder is None for membership in hosts)
         presence = self._service.presence
         since = self._since.get(live_table, {}) if presence.known(live_table) else {}
         now = self._clock()
@@ -109,11 +110,12 @@ class Absences:
         least = ABSENT_SECONDS + elapsed
         if not holders or any(self.seconds(live_table, holder) < least for holder in holders):
             return
-        if any(subscriber.membership.refresh() in holders for subscriber in live_table.subscribers):
+        seats = (subscriber.membership.seat for subscriber in live_table.subscribers)
+        if any(seat.refresh() in holders for seat in seats):
             return  # connected in this moment
-        if elapsed < SETTLE_SECONDS and not self._service.presence.alone(live_table.id):
+        if elapsed < EXCHANGE_SECONDS and not self._service.presence.alone(live_table.id):
             loop = asyncio.get_running_loop()
-            loop.call_later(SETTLE_SECONDS - elapsed, self.close_entropy, live_table)
+            loop.call_later(EXCHANGE_SECONDS - elapsed, self.close_entropy, live_table)
             return
         command = CloseEntropy(round_.number, shuffle.k, frozenset(holders))
         self._service.submit(live_table, command, lambda _: None)

@@ -1,4 +1,4 @@
-"""Membership: the role of one connection at one table, and its subscription to the table's events.
+"""Membership: whom one connection acts for at one table, and its subscription to the events.
 
 A connection is host, player, service or spectator at a table. Its subscription is its cursor into
 the events, and keeps the table in memory.
@@ -63,6 +63,68 @@ def require_right(key: ServiceKey, right: str) -> None:
         raise NotEntitled(f"This needs the right `{right}`, which your service key does not have.")
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class HeldSeat:
+    """The seat that one connection acts for at a table, if it has one.
+
+    The state of a table may be ahead of the log, and an append that is lost neither moves nor
+    removes a player. So there are two: `holder` is the seat in the state as of the last `refresh`,
+    None without one, and `on_disk` the last seat that is known to be on disk, from which the moves
+    of its player are followed. `tokens` are those that were verified on this connection, the host's
+    too; after a seat was given up all are verified again.
+    """
+
+    live_table: LiveTable
+    holder: SeatHolder | None = None
+    on_disk: SeatHolder | None = None
+    tokens: set[str] = field(default_factory=set)
+
+    def take(self, holder: SeatHolder) -> None:
+        """Act for a seat from now on; BadRequest if this connection acts for another one."""
+        current = self.refresh()
+        if current is not None and current.seat != holder.seat:
+            raise BadRequest(
+                "This connection already has a seat at this table; use another for another seat."
+            )
+        self.holder = self.on_disk = holder
+
+    def refresh(self) -> SeatHolder | None:
+        """Set `holder` to the seat that the connection acts for now, and return it.
+
+        It follows a player who moves. A seat that was given up does not come back, even if another
+        player takes it; unless the state was void, which is known once all of it is on disk.
+        """
+        holder, table = self.on_disk, self.live_table.table
+        if holder is not None and not table.still_seated(holder):
+            moved = table.latest(holder)
+            holder = moved if table.still_seated(moved) else None
+            if holder is None:
+                self.tokens.clear()
+            if table.version == self.live_table.committed:
+                self.on_disk = holder
+        self.holder = holder
+        return holder
+
+    def is_committed(self) -> bool:
+        """Whether it is on disk which seat this connection acts for."""
+        if self.on_disk is None:
+            return True
+        table = self.live_table.table
+        latest = table.latest(self.on_disk)
+        return table.still_seated(latest) and latest.taken_at <= self.live_table.committed
+
+    async def wait_committed(self) -> None:
+        """Wait until it is on disk which seat this connection acts for, and refresh `holder`.
+
+        It is then no seat of another player, who may take it where a move is lost.
+        """
+        if self.on_disk is not None and not self.is_committed():
+            self.on_disk = await self.live_table.seat_on_disk(self.on_disk)
+            if self.on_disk is None:
+                self.tokens.clear()
+        self.refresh()
+
+
 class Sender(NamedTuple):
     """The sender of a connection's commands, and the scope of their ids."""
 
@@ -74,76 +136,87 @@ class Sender(NamedTuple):
 class Membership:
     """One connection at one table.
 
-    `tokens` are those that were verified for it. `subscription` keeps the table in memory, whether
-    events are pushed to it or not. `service` is the connection's key where it acts at this table by
-    its rights: at a table that it opened, or with the right `admin` at all. `holder` is the seat
-    that the connection acts for, as of the last `refresh`; None without one.
+    `service` is the connection's key where it acts at this table by its rights: at a table that it
+    opened, or with the right `admin` at all. `host` says whether it has the host token.
+    `subscription` keeps the table in memory, whether events are pushed to it or not.
     """
 
     live_table: LiveTable
     service: ServiceKey | None = None
     host: bool = False
-    tokens: set[str] = field(default_factory=set)
     subscription: Subscription | None = None
-    holder: SeatHolder | None = None
-    _taken: SeatHolder | None = None  # the seat, as far as it is known to be on disk
+    seat: HeldSeat = field(init=False)
     _sender: tuple[Player | None, Sender] | None = None  # the last one, and its player
 
-    def refresh(self) -> SeatHolder | None:
-        """Set `holder` to the seat that the connection acts for now, and return it.
+    def __post_init__(self) -> None:
+        self.seat = HeldSeat(self.live_table)
 
-        It follows a player who moves. A seat that was given up does not come back, even if another
-        player takes it; unless the state was void, which is known once all of it is on disk.
-        """
-        holder, table = self._taken, self.live_table.table
-        if holder is not None and not table.still_seated(holder):
-            moved = table.latest(holder)
-            holder = moved if table.still_seated(moved) else None
-            if holder is None:
-                self.tokens.clear()
-            if table.version == self.live_table.committed:
-                self._taken = holder
-        self.holder = holder
-        return holder
+    # What it is
 
-    @property
-    def settled(self) -> bool:
-        """Whether it is on disk which seat this connection acts for."""
-        holder, live_table = self._taken, self.live_table
-        if holder is None:
+    def take_seat(self, holder: SeatHolder) -> None:
+        """Act for a seat from now on; BadRequest if this connection acts for another one."""
+        self.seat.take(holder)
+        self._sender = None
+
+    def become_host(self) -> None:
+        """Act with the host token from now on."""
+        self.host, self._sender = True, None
+
+    def is_spectator(self) -> bool:
+        return not self.host and self.seat.holder is None
+
+    def is_over(self) -> bool:
+        """Whether the table is closed, and no event of it is still to be pushed."""
+        live_table, subscription = self.live_table, self.subscription
+        committed = live_table.committed
+        if not live_table.table.closed or live_table.table.version != committed:
+            return False  # the state may be ahead of the log
+        return subscription is None or subscription.is_up_to(committed)
+
+    # What it may do
+
+    def may_watch(self) -> bool:
+        """Whether this connection may see the table at the moment."""
+        if self.host or self.live_table.table.rules.watched or self.seat.holder is not None:
             return True
-        latest = live_table.table.latest(holder)
-        return live_table.table.still_seated(latest) and latest.taken_at <= live_table.committed
+        return self.service is not None and self.service.may("read")
 
-    async def settle(self) -> None:
-        """Wait until it is on disk which seat this connection acts for, and refresh `holder`.
+    def require_watching(self) -> None:
+        """Raise NotEntitled unless this connection may see the table.
 
-        It is then no seat of another player, who may take it where a move is lost.
+        It also guards commands: the text of any other refusal would reveal the state or the version
+        of a private table to a stranger.
         """
-        if self._taken is not None and not self.settled:
-            self._taken = await self.live_table.seat_on_disk(self._taken)
-            if self._taken is None:
-                self.tokens.clear()
-        self.refresh()
+        if not self.may_watch():
+            if self.service is not None:
+                require_right(self.service, "read")
+            raise NotEntitled("This table is not open to spectators.")
+
+    def require_version(self, expected: int | None) -> None:
+        """Raise VersionConflict if the table is past the version that a command was based on."""
+        if expected is not None and self.live_table.table.version > expected:
+            raise VersionConflict("The table has changed; read its state and decide again.")
+
+    # Its commands
+
+    def actor(self) -> Actor:
+        """The sender of this connection's commands."""
+        holder = self.seat.holder
+        if holder is None:
+            return Actor(self.host)
+        return Actor(self.host, holder.seat, holder.taken_at)
 
     def scope(self) -> str:
         """The scope of command ids of the seat that this connection acts for.
 
         It is that of the seat first taken, so that a move does not make a repeated command new.
         """
-        holder, table = self.holder, self.live_table.table
+        holder, table = self.seat.holder, self.live_table.table
         if holder is None:
             return "seat:None:0"
         if table.moved:
             holder = table.earliest(holder)
         return f"seat:{holder.seat}:{holder.taken_at}"
-
-    def actor(self) -> Actor:
-        """The sender of this connection's commands."""
-        holder = self.holder
-        if holder is None:
-            return Actor(self.host)
-        return Actor(self.host, holder.seat, holder.taken_at)
 
     def sender(self, right: str | None) -> Sender | None:
         """The sender of this connection's next command; None for a seat that is not yet on disk.
@@ -157,67 +230,21 @@ class Membership:
             # A player has an object of their own as long as they have the seat.
             if player is None or table.seats.get(sender.actor.seat or 0) is player:
                 return sender
-        if not self.settled:
-            return None
-        holder = self.refresh()
-        actor = self.actor()
+        return self._new_sender(right) if self.seat.is_committed() else None
+
+    def _new_sender(self, right: str | None) -> Sender:
+        holder = self.seat.refresh()
+        sender = Sender(self.actor(), self.scope())
         if self.service is not None:
             # With a token of the table the connection acts by the token alone.
-            if right is None or actor.host or holder is not None:
-                return Sender(actor, self.scope())
+            if right is None or self.host or holder is not None:
+                return sender
             require_right(self.service, right)
             return Sender(Actor(service=True), scope_of(self.service))
         self.require_watching()
-        sender = Sender(actor, self.scope())
-        player = None if holder is None else table.seats.get(holder.seat)
+        player = None if holder is None else self.live_table.table.seats.get(holder.seat)
         self._sender = (player, sender) if self.host or player is not None else None
         return sender
-
-    def take_seat(self, holder: SeatHolder) -> None:
-        """Act for a seat from now on; BadRequest if this connection acts for another one."""
-        current = self.refresh()
-        if current is not None and current.seat != holder.seat:
-            raise BadRequest(
-                "This connection already has a seat at this table; use another for another seat."
-            )
-        self.holder, self._taken, self._sender = holder, holder, None
-
-    def become_host(self) -> None:
-        """Act with the host token from now on."""
-        self.host, self._sender = True, None
-
-    def may_watch(self) -> bool:
-        """Whether this connection may see the table at the moment."""
-        if self.host or self.live_table.table.rules.watched or self.holder is not None:
-            return True
-        return self.service is not None and self.service.may("read")
-
-    def is_over(self) -> bool:
-        """Whether the table is closed, and no event of it is still to be pushed."""
-        live_table, subscription = self.live_table, self.subscription
-        committed = live_table.committed
-        if not live_table.table.closed or live_table.table.version != committed:
-            return False  # the state may be ahead of the log
-        return subscription is None or subscription.is_up_to(committed)
-
-    def is_spectator(self) -> bool:
-        return not self.host and self.holder is None
-
-    def require_version(self, expected: int | None) -> None:
-        """Raise VersionConflict if the table is past the version that a command was based on."""
-        if expected is not None and self.live_table.table.version > expected:
-            raise VersionConflict("The table has changed; read its state and decide again.")
-
-    def require_watching(self) -> None:
-        """Raise NotEntitled unless this connection may see the table.
-
-        It also guards commands: the text of any other refusal would reveal the state or the version
-        of a private table to a stranger.
-        """
-        if not self.may_watch():
-            if self.service is not None:
-                require_right(self.service, "read")
-            raise NotEntitled("This table is not open to spectators.")
 
 
 @dataclass(slots=True, eq=False)

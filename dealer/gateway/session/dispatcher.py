@@ -1,14 +1,12 @@
-"""Dispatcher of one connection: decode, rate limit, look up, run, answer.
+"""Dispatcher of one connection: decode, rate limit, look up the method, run it, answer.
 
-A command of a member runs in the call that receives it. A request that reads the log first
-(joining, resuming) queues the client's later requests until it is answered, so that pipelined
-requests run in their order.
+A command of a member runs in the call that receives it. What has to read the log first runs in a
+task, see `request_queue.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -19,8 +17,8 @@ from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
 from dealer.game.commands import Command, Draw, DrawAtRandom, TransferHost, VacateSeat
 from dealer.game.state import Table
-from dealer.gateway.close_codes import RESTART, CloseCode
-from dealer.gateway.push.membership import Membership, Sender
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.presence.membership import Membership, Sender
 from dealer.gateway.rate_limit.costs import (
     BYTE_SECONDS,
     EVENT_SECONDS,
@@ -29,12 +27,18 @@ from dealer.gateway.rate_limit.costs import (
     request_weight,
     weight,
 )
-from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.gateway.rpc.methods import METHODS, ONE_EVENT, Method
-from dealer.gateway.rpc.session import AUTOMATIC_WEIGHT, PING_FRAME, Session
+from dealer.gateway.session.methods import METHODS, ONE_EVENT, Method
+from dealer.gateway.session.request_queue import RequestQueue
+from dealer.gateway.session.session import Session
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommandResult, IdempotencyKey
 from dealer.service.tables.execution import CommandExecution, OnResult, Outcome
+
+AUTOMATIC_WEIGHT = 0.25
+"""Cost of a message that clients send automatically for its address, in messages."""
+
+PING = "ping frame"
+"""Label of a WebSocket ping or pong in the metric of calls."""
 
 _reader = wire.Reader({name: method.params for name, method in METHODS.items()})
 
@@ -45,20 +49,18 @@ class Dispatcher:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.request_seen = False  # whether a request was decoded
+        self.queue = RequestQueue(session, self.receive)
         self._context = session.context
-        self._queued: deque[bytes] | None = None  # not None while a request blocks later ones
-        self._queued_bytes = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._submitted = 0  # commands on their way to the log
-        self._finishing = False
+
+    # What comes from the connection
 
     def receive(self, data: bytes) -> None:
         """Run the request in the payload of one text frame: decode it, admit it, carry it out."""
         session = self.session
-        if session.closed:
+        if session.answers.closed:
             return
-        if self._queued is not None:
-            self._queue(self._queued, data)
+        if self.queue.waiting is not None:
+            self.queue.add(data)
             return
         call = _reader.read(data)
         seconds = MESSAGE_SECONDS + BYTE_SECONDS * len(data)
@@ -70,7 +72,7 @@ class Dispatcher:
         connection, share = allowance.commands, 1.0
         if method.automatic:
             connection, share = allowance.automatic, AUTOMATIC_WEIGHT
-        paid = 0
+        charged = 0
         try:
             wait = budget.admit(
                 share,
@@ -83,8 +85,8 @@ class Dispatcher:
             if wait:
                 session.limit(call.id, call.method, wait)
                 return
-            paid = method.written
-            if self._finishing or (self._context.draining and not session.pushes):
+            charged = method.written
+            if self.queue.finishing or (self._context.draining and not session.pushes):
                 raise Unavailable("The server is shutting down; reconnect and send this again.")
             if method.build is None:
                 self._start_request(call, method)
@@ -92,56 +94,36 @@ class Dispatcher:
             params = call.params
             table, token = params.table, params.token
             membership = session.default if table is None else session.memberships.get(table)
-            if membership is not None and not method.absence:
+            if membership is not None and not method.absence:  # usually; else something is read
                 sender = membership.sender(method.right)
-                if sender is not None and (token is None or token in membership.tokens):
+                if sender is not None and (token is None or token in membership.seat.tokens):
                     self._submit(call, method, membership, sender)
                     return
-            self._start(call, partial(self._run_elsewhere, call, method), blocking=True)
+            self.queue.start(call, partial(self._submit_later, call, method), blocking=True)
         except Exception as error:
-            budget.written.refund(paid)  # nothing was submitted
-            session.fail(call, error)
-
-    def _queue(self, queued: deque[bytes], data: bytes) -> None:
-        """Keep what comes after a request that blocks; beyond a bound nothing more is read."""
-        queued.append(data)
-        self._queued_bytes += len(data)
-        limits = self._context.limits
-        if len(queued) >= limits.held or self._queued_bytes >= limits.buffer:
-            self.session.transport.pause()
+            budget.written.refund(charged)  # nothing was submitted
+            session.answers.send_error(call, error)
 
     def on_ping(self) -> bool:
         """Whether a ping or pong is within the rate; it counts like a request."""
         session = self.session
-        if session.closed:
+        if session.answers.closed:
             return False
         # A pong costs hardly any time, and without pongs a client would disconnect: not `timed`.
         wait = session.budget.admit(1.0, self._context.clock(), session.allowance.commands)
         if wait:
-            session.limit(None, PING_FRAME, wait)
+            session.limit(None, PING, wait)
         return not wait
 
     def finish(self) -> None:
-        """Run nothing more, and close the connection when what was received is answered.
-
-        A random draw of a deck with players' entropy is not waited for: it waits for players, who
-        may be gone. A client repeats it under its id, as after any lost connection.
-        """
-        self._finishing = True
-        self._close_if_finished()
-
-    def _close_if_finished(self) -> None:
-        if self._finishing and not self._submitted and not self._is_blocked():
-            self.session.transport.close_with(CloseCode.SERVICE_RESTART, RESTART)
+        """Run nothing more, and close the connection when what was received is answered."""
+        self.queue.finish()
 
     def close(self) -> None:
         """Run and answer nothing more."""
-        if self.session.closed:
-            return
-        self._queued = None
-        self.session.close()
-        for task in list(self._tasks):
-            task.cancel()
+        if not self.session.answers.closed:
+            self.session.close()
+            self.queue.close()
 
     def _reject(self, fault: wire.Fault, data: bytes, seconds: float) -> None:
         """Refuse a message that is no request."""
@@ -155,8 +137,7 @@ class Dispatcher:
             session.limit(fault.id, "unreadable", wait)
             return
         self._context.metrics.calls["unreadable", str(fault.code)] += 1
-        if fault.id is not None:
-            session.send(wire.fault(fault.id, fault.code, fault.message))
+        session.answers.reject(fault.id, fault.code, fault.message)
 
     def _start_request(self, call: wire.Call, method: Method) -> None:
         """Run a request that is no command of a member, in a task."""
@@ -168,11 +149,11 @@ class Dispatcher:
                 "WebSocket. Over HTTP use table.state with a token, or GET /feed."
             )
         session.charge(request_weight(call.params))
-        self._start(call, partial(handler, session, call), blocking=True)
+        self.queue.start(call, partial(handler, session, call), blocking=True)
 
     # Commands at a table
 
-    async def _run_elsewhere(self, call: wire.Call, method: Method) -> None:
+    async def _submit_later(self, call: wire.Call, method: Method) -> None:
         """Run a command that needs to read first.
 
         Its connection is not a member of the table, or has a new token, or a seat that is not yet
@@ -182,12 +163,12 @@ class Dispatcher:
         try:
             membership = await self.session.find(params.table, token=params.token)
             while method.absence:
-                absence = await self._context.broadcaster.absences.at_command(membership.live_table)
-                if membership.settled:
+                absence = await self._context.absences.at_command(membership.live_table)
+                if membership.seat.is_committed():
                     break
-                await membership.settle()
+                await membership.seat.wait_committed()
             sender = membership.sender(method.right)
-            assert sender is not None  # it is settled
+            assert sender is not None  # the seat is on disk
             self._submit(call, method, membership, sender, absence)
         except (DealerError, asyncio.CancelledError):
             self.session.budget.written.refund(method.written)  # nothing was submitted
@@ -208,41 +189,47 @@ class Dispatcher:
         command = method.build(actor, params, live_table.table)
         if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
-        cost = ONE_EVENT
+
+        charged = ONE_EVENT  # on admission
         if type(command) is not Draw or command.count != 1 or command.whole:
-            cost = self._charge(command, live_table.table)
-        if actor.host and (method.scope == "host" or actor.seat is None):
+            charged = self._charge(command, live_table.table)
+
+        if actor.host and (method.host or actor.seat is None):
             scope = "host"
         key = None
-        if params.cmd is not None:  # as `command_key` does, with a call less for a draw
+        if params.cmd is not None:  # as `repeats.command_key` does, with a call less for a draw
             key = IdempotencyKey(scope, params.cmd, wire.content(call))
-        done: OnResult = partial(self._on_outcome, call, method, cost)
+
+        if type(command) is DrawAtRandom:
+            work = partial(
+                self._context.service.draw_at_random,
+                live_table,
+                command,
+                key=key,
+                expect=params.expect,
+            )
+            self.queue.start(call, partial(self._draw_at_random, call, method, work, charged))
+            return
+        done: OnResult = partial(self._on_outcome, call, method, charged)
         if actor.service and method.journal:
             done = partial(self._on_service_outcome, call, membership, done)
-        service = self._context.service
-        if type(command) is DrawAtRandom:
-            draw = partial(
-                service.draw_at_random, live_table, command, key=key, expect=params.expect
-            )
-            self._start(call, partial(self._draw_at_random, call, method, draw, cost))
-            return
         execution = CommandExecution(
             command=command, done=done, key=key, expect=params.expect, origin=session.transport
         )
         self._context.in_flight += 1
-        self._submitted += 1
+        self.queue.submitted += 1
         started_at = thread_time() if method.measured else 0.0
-        service.processor.submit(live_table, execution)
+        self._context.service.processor.submit(live_table, execution)
         if method.measured:
             session.budget.cpu.step(thread_time() - started_at)
 
     def _charge(self, command: Command, table: Table) -> int:
         """Charge what a command costs beyond `ONE_EVENT`; returns its bytes, for a refund."""
-        cost = bytes_written(command, table)
-        self.session.budget.written.charge(cost - ONE_EVENT)
+        written = bytes_written(command, table)
+        self.session.budget.written.charge(written - ONE_EVENT)
         if more := weight(command, table):
             self.session.charge(more)
-        return cost
+        return written
 
     def _on_service_outcome(
         self, call: wire.Call, membership: Membership, done: OnResult, outcome: Outcome
@@ -259,91 +246,42 @@ class Dispatcher:
             )
         done(outcome)
 
-    def _on_outcome(self, call: wire.Call, method: Method, cost: int, outcome: Outcome) -> None:
+    def _on_outcome(self, call: wire.Call, method: Method, charged: int, outcome: Outcome) -> None:
         """Answer a command, whose events the broadcaster has pushed to the others."""
         self._context.in_flight -= 1
-        self._submitted -= 1
+        self.queue.submitted -= 1
+        budget, answers = self.session.budget, self.session.answers
         held = outcome.held if isinstance(outcome, CommandResult) else b""
         try:
             if not isinstance(outcome, CommandResult):
-                self.session.budget.refund(cost, outcome)
+                budget.refund(charged, outcome)
                 raise outcome
-            cpu, count = self.session.budget.cpu, len(outcome.events)
+            count = len(outcome.events)
             if count == 1:  # the square of so short a step is nothing
-                cpu.tokens -= EVENT_SECONDS
+                budget.cpu.tokens -= EVENT_SECONDS
             else:
-                cpu.step(EVENT_SECONDS * count)
-            answer = method.answer(outcome)
-            unsent, held = held, b""  # `answer` sends them, whatever happens
-            self.session.answer(call, answer, held=unsent)
+                budget.cpu.step(EVENT_SECONDS * count)
+            result = method.answer(outcome)
+            unsent, held = held, b""  # `send_result` sends them, whatever happens
+            answers.send_result(call, result, held=unsent)
         except Exception as error:
             if held:
                 self.session.transport.write(held)
-            self.session.fail(call, error)
-        if self._finishing:
-            self._close_if_finished()
+            answers.send_error(call, error)
+        if self.queue.finishing:
+            self.queue.close_if_finished()
 
     async def _draw_at_random(
         self,
         call: wire.Call,
         method: Method,
-        draw: Callable[[], Awaitable[CommandResult]],
-        cost: int,
+        work: Callable[[], Awaitable[CommandResult]],
+        charged: int,
     ) -> None:
         try:
-            done = await draw()
+            done = await work()
         except DealerError as error:
-            self.session.budget.refund(cost, error)
+            self.session.budget.refund(charged, error)
             raise
         self.session.budget.cpu.step(EVENT_SECONDS * len(done.events))
-        self.session.answer(call, method.answer(done))
-
-    # Requests that take more than one step
-
-    def _start(
-        self, call: wire.Call, work: Callable[[], Awaitable[None]], *, blocking: bool = False
-    ) -> None:
-        """Run `work` in a task; with `blocking`, later requests are queued until it is done."""
-        if blocking:
-            self._queued = deque()
-        steps = metered(partial(self._guarded, call, work, blocking), self.session.budget.cpu)
-        task = self._context.broadcaster.start_task(steps)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # The request, or one that was queued behind it, may have no answer.
-            self._context.log_throttle.say_error(error, "internal error", what="no answer")
-            self.session.transport.abort()
-
-    async def _guarded(
-        self, call: wire.Call, work: Callable[[], Awaitable[None]], blocking: bool
-    ) -> None:
-        self._context.in_flight += 1
-        try:
-            if blocking:
-                await self.session.transport.drained()  # such answers can be long: one at a time
-            await work()
-        except Exception as error:
-            self.session.fail(call, error)
-        finally:
-            self._context.in_flight -= 1
-            if blocking and not self.session.closed:
-                self._run_queued()
-                self._close_if_finished()
-
-    def _run_queued(self) -> None:
-        """Run the queued requests, up to the next that blocks."""
-        queued, self._queued = self._queued or deque(), None
-        while queued and not self._is_blocked() and not self.session.closed:
-            self.receive(queued.popleft())  # in a task whose steps are charged
-        self._queued_bytes = sum(map(len, queued))
-        if self._is_blocked():
-            self._queued = queued
-        else:
-            self.session.transport.resume()
-
-    def _is_blocked(self) -> bool:
-        return self._queued is not None
+        self.session.answers.send_result(call, method.answer(done))

@@ -1,0 +1,219 @@
+"""Methods that change what a connection is at a table: open, join, watch, resume, leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dealer.errors import (
+    BadRequest,
+    CommandReused,
+    DealerError,
+    NotEntitled,
+    Refused,
+    Unavailable,
+)
+from dealer.game.commands import LeaveSeat
+from dealer.game.events import TableOpened
+from dealer.gateway.presence.membership import Membership, require_right
+from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, text_bytes_written
+from dealer.gateway.session.commands import deck_codes
+from dealer.gateway.session.repeats import command_key
+from dealer.gateway.session.seating import seat_for
+from dealer.gateway.session.session import Session
+from dealer.gateway.session.subscribing import (
+    Resumption,
+    members,
+    resume,
+    start_stream,
+    take_snapshot,
+)
+from dealer.gateway.wire import params as p
+from dealer.gateway.wire import protocol as wire
+from dealer.gateway.wire import results as r
+from dealer.gateway.wire.protocol import Call
+from dealer.service import CommandResult, LiveTable
+from dealer.service.identity.service_tables import Owner, opening_key
+from dealer.service.tables.execution import ANONYMOUS_SCOPE
+from dealer.version import __version__
+
+
+async def table_open(session: Session, call: Call) -> None:
+    """Open a table; this connection is its host, or acts there by its service key."""
+    q: p.TableOpen = call.params
+    if (answered := session.repeatable.find(call)) is not None:
+        session.answers.send_result(call, answered)
+        return
+    session.require_room()
+    _require_may_open(session, q)
+    live_table, done = await _open(session, call)
+    (opened,) = (event for event in done.events if isinstance(event, TableOpened))
+    tokens, owner = session.context.service.tokens_of(opened.key), session.service_key
+    membership = session.memberships.get(live_table.table_id) or Membership(live_table, owner)
+    if owner is None:
+        session.become_host(membership)
+    else:
+        session.add(membership)
+    answer = r.Opened(
+        table=live_table.table_id,
+        host_token=tokens.host(live_table.id) if q.host else None,
+        invite=tokens.invite(live_table.id),
+        version=done.version,
+        origin=opened.origin,
+        key=opened.key.hex(),
+        ref=q.ref,
+    )
+    session.repeatable.add(call, answer)
+    session.answers.send_result(call, answer)
+
+
+def _require_may_open(session: Session, q: p.TableOpen) -> None:
+    if session.service_key is not None:
+        require_right(session.service_key, "open")
+    elif q.ref is not None:
+        raise BadRequest("A `ref` needs a service key: it is the id of a service for its table.")
+    elif not q.host:
+        raise BadRequest("Only a service, with a service key, opens a table without a host token.")
+    elif not session.context.players_open:
+        raise NotEntitled(
+            "On this server only services open tables: open the link that you were given."
+        )
+
+
+async def _open(session: Session, call: Call) -> tuple[LiveTable, CommandResult]:
+    q: p.TableOpen = call.params
+    service, owner = session.context.service, session.service_key
+    content, rules = wire.content(call), _rules(q)
+    written = text_bytes_written(content)
+    if owner is None:
+        key, address = command_key(call, ANONYMOUS_SCOPE), session.transport.address
+        with session.paying(written, decks=1):
+            return await service.open_table(rules, key=key, address=address)
+    key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
+    try:
+        with session.paying(written):
+            # Without an address: the lobby's bound on the tables of one network is for players.
+            return await service.open_table(rules, key=key, owner=Owner(owner.id, q.ref))
+    except CommandReused:
+        if q.ref is None:
+            raise
+        raise CommandReused(
+            "This ref was used for a table with other parameters; give each table its own."
+        ) from None
+
+
+def _rules(q: p.TableOpen) -> dict[str, Any]:
+    """The rules object as it goes into the log, which includes the other parameters."""
+    rules = dict(q.rules or {})
+    given = {"deck": q.deck, "seats": q.seats, "name": q.name}
+    rules |= {key: msgspec.to_builtins(value) for key, value in given.items() if value is not None}
+    deck_codes(rules.get("deck"))
+    return rules
+
+
+async def table_join(session: Session, call: Call) -> None:
+    """Take a seat, with a name, a ticket or a JWT; the events after the returned version follow."""
+    q: p.TableJoin = call.params
+    if (answered := session.repeatable.find(call)) is not None:
+        session.answers.send_result(call, answered)
+        return
+    membership = await session.find(q.table)
+    temporary = membership.subscription is None
+    subscription = session.add(membership)
+    try:
+        holder = await seat_for(session, call, membership)
+    except DealerError:
+        if temporary:
+            session.leave(membership)
+        raise
+    session.take_seat(membership, holder)
+    live_table = membership.live_table
+    tokens = session.context.service.tokens_of(live_table.table.key)
+    token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
+    membership.seat.tokens.add(token)
+    seen = await take_snapshot(session, membership)
+    seat = (subscription.viewer or holder).seat  # another one if the player has moved meanwhile
+    answer = r.Joined(seat=seat, token=token, **members(membership, seen))
+    session.repeatable.add(call, answer)
+    session.answers.send_result(call, answer)
+    start_stream(session, membership, seen.version)
+
+
+async def table_watch(session: Session, call: Call) -> None:
+    """Watch a table without a seat, from now on or from after the last version seen."""
+    q: p.TableWatch = call.params
+    membership = await session.find(q.table, token=q.token)
+    membership.require_watching()
+    session.add(membership)
+    if q.after is not None:
+        await _answer_resume(session, call, membership, q.after)
+        return
+    seen = await take_snapshot(session, membership)
+    session.answers.send_result(call, r.State(**members(membership, seen)))
+    start_stream(session, membership, seen.version)
+
+
+async def table_resume(session: Session, call: Call) -> None:
+    """Resume with a token; the events after the last one seen follow."""
+    q: p.TableResume = call.params
+    membership = await session.find(q.table, token=q.token)
+    await _answer_resume(session, call, membership, q.after)
+
+
+async def _answer_resume(session: Session, call: Call, membership: Membership, after: int) -> None:
+    resumption = await resume(session, membership, after)
+    session.answers.send_result(call, resumption.answer)
+    resumption.start(session)
+
+
+async def session_hello(session: Session, call: Call) -> None:
+    """Identify the server, and resume several tables at once."""
+    q: p.SessionHello = call.params
+    if q.key is not None:
+        session.identify(q.key)
+    statuses: list[r.TableStatus] = []
+    resumptions: list[Resumption] = []
+    for given in q.tokens:
+        try:
+            membership = await session.find(given.table, token=given.token)
+            after = membership.live_table.committed if given.after is None else given.after
+            resumption = await resume(session, membership, after)
+        except DealerError as error:
+            refused = error if isinstance(error, Refused) else Unavailable("Try again later.")
+            statuses.append(r.TableStatus(table=given.table, error=wire.error_of(refused)))
+        else:
+            statuses.append(r.TableStatus(**msgspec.structs.asdict(resumption.answer)))
+            resumptions.append(resumption)
+    server = r.Server(name="dealer", version=__version__, protocol=wire.PROTOCOL)
+    by_table = None if session.context.service.hints is None else True
+    session.answers.send_result(
+        call, r.HelloResult(server=server, tables=statuses, by_table=by_table)
+    )
+    for resumption in resumptions:
+        resumption.start(session)
+
+
+async def table_leave(session: Session, call: Call) -> None:
+    """Leave the seat, and the table; a host who left a seat stays, one without a seat leaves.
+
+    The result has `host` if this connection stays.
+    """
+    q: p.Command = call.params
+    membership = await session.find(q.table, token=q.token)
+    live_table, actor = membership.live_table, membership.actor()
+    if actor.seat is None and membership.subscription is None:
+        membership.require_watching()  # the answer contains the table's version
+    membership.require_version(q.expect)
+    version, stays = live_table.committed, False
+    if actor.seat is not None:
+        stays = membership.host
+        key = command_key(call, membership.scope())
+        with session.paying(BYTES_PER_COMMIT):
+            absence = await session.context.absences.at_command(live_table)
+            command = LeaveSeat(actor, absence)
+            done = await session.context.service.execute(live_table, command, key=key)
+        version = done.version
+    if not stays:
+        session.leave(membership)
+    session.answers.send_result(call, r.Left(version=version, host=stays or None))
