@@ -17,15 +17,23 @@ from dealer.version import __version__
 if TYPE_CHECKING:
     from dealer.analysis.open_bundle import open_bundle
     from dealer.analysis.open_log import open_log
-    from dealer.client import Cosigner, Evidence, Happened, House, RemoteTable, RetryPolicy, connect
+    from dealer.client import (
+        Cosigner,
+        Evidence,
+        House,
+        RemoteTable,
+        RetryPolicy,
+        TableEvent,
+        connect,
+    )
 
 __all__ = [
     "Cosigner",
     "Evidence",
-    "Happened",
     "House",
     "RemoteTable",
     "RetryPolicy",
+    "TableEvent",
     "__version__",
     "connect",
     "open_bundle",
@@ -34,7 +42,7 @@ __all__ = [
 __all__ += errors.__all__
 
 _OF_CLIENT = frozenset(
-    ("Cosigner", "Evidence", "Happened", "House", "RemoteTable", "RetryPolicy", "connect")
+    ("Cosigner", "Evidence", "TableEvent", "House", "RemoteTable", "RetryPolicy", "connect")
 )
 """Imported on first use: verification alone needs no network library."""
 

@@ -16,9 +16,8 @@ its own random bytes to each shuffle, keeps its own Merkle tree of the log, and 
 against its commitment; when a check fails it raises HouseCheated.
 """
 
-from dealer.client.connection import Connection
 from dealer.client.event_stream import EventStream
-from dealer.client.event_verifier import EventVerifier, Evidence, Happened
+from dealer.client.event_verifier import Evidence, TableEvent
 from dealer.client.house import House, connect
 from dealer.client.markers import Markers
 from dealer.client.requests import RetryPolicy
@@ -27,17 +26,15 @@ from dealer.client.table import RemoteTable
 from dealer.proof.checkpoint import Cosigner
 
 __all__ = [
-    "Connection",
     "Cosigner",
     "EventStream",
-    "EventVerifier",
     "Evidence",
-    "Happened",
     "House",
     "Markers",
     "RemoteTable",
     "RetryPolicy",
     "SavedHead",
     "Store",
+    "TableEvent",
     "connect",
 ]

@@ -40,16 +40,16 @@ class AutoResponder:
         """
         log = verifier.log
         if log.key is not None:
-            self._store.learn(key=log.key.hex())
+            self._store.update(key=log.key.hex())
         if verifier.last is not None and isinstance(verifier.last.event, COSIGNED):
             self._due = verifier.last.version
         fresh, log.fresh = log.fresh, []
         for head in fresh:
-            self._store.keep_head(head)
+            self._store.save_head(head)
             if head.size == self._due:
                 self._uncosigned = head.note
         state, holder = verifier.state, verifier.state.holder(verifier.seat)
-        if holder is None or holder.taken_at != self._store.facts.get("since"):
+        if holder is None or holder.taken_at != self._store.record.get("since"):
             return []  # the seat belongs to an earlier or a later player
         seat = holder.seat
         if not (live and log.linked):

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Container, Mapping
 
 from dealer.client.requests import Request
-from dealer.client.store import Sitting, TableStore
+from dealer.client.store import NonceKey, TableStore
 from dealer.game.state import Shuffle, Table
 from dealer.proof.keys import player_digest
 
@@ -30,9 +30,9 @@ class Entropy:
     def __init__(self, *, table: bytes, store: TableStore) -> None:
         self._table = table
         self._store = store
-        self._promised: set[Sitting] = set()
-        self._revealed: set[Sitting] = set()
-        self._doubted: set[Sitting] = set()
+        self._promised: set[NonceKey] = set()
+        self._revealed: set[NonceKey] = set()
+        self._doubted: set[NonceKey] = set()
         self.doubts: list[str] = []
 
     def next_step(
@@ -51,19 +51,19 @@ class Entropy:
         round_, player = table.round, table.seats.get(seat)
         if player is None or round_ is None or round_.entropy != "players":
             return None
-        sitting = (round_.number, round_.k, seat, player.taken_at)
+        key = (round_.number, round_.k, seat, player.taken_at)
         if seat in round_.withheld:
-            self._check_withheld(sitting)
+            self._check_withheld(key)
             return None
         shuffle = round_.shuffle
         if shuffle is None:
-            return self._promise(round_.early_digests, sitting)
+            return self._promise(round_.early_digests, key)
         if shuffle.closed_version:
             self.check_included(table, seat=seat)
             if shuffle.digests.get(seat, b"") not in leaves:
                 heads = {}
-            return self._reveal(shuffle, heads, sitting)
-        return self._promise(shuffle.digests, sitting)
+            return self._reveal(shuffle, heads, key)
+        return self._promise(shuffle.digests, key)
 
     def check_included(self, table: Table, *, seat: int) -> None:
         """Doubt a shuffle whose digests were closed without ours, also while catching up.
@@ -76,12 +76,12 @@ class Entropy:
             return
         if seat in round_.withheld or player.taken_at >= shuffle.closed_version:
             return
-        sitting = (round_.number, shuffle.k, seat, player.taken_at)
+        key = (round_.number, shuffle.k, seat, player.taken_at)
         if seat not in shuffle.digests:
             sentence = f"Shuffle {shuffle.k} of round {round_.number} does not use our bytes."
-            self._doubt(sitting, sentence)
+            self._doubt(key, sentence)
         else:
-            self._own(shuffle.digests[seat], sitting)
+            self._own(shuffle.digests[seat], key)
 
     def compare(self, round_: int, *, taken: str, asked: str) -> None:
         """Doubt a round with other entropy than this client asked for."""
@@ -90,47 +90,47 @@ class Entropy:
                 f"Round {round_} uses {BYTES_OF[taken]}, but {BYTES_OF[asked]} were requested."
             )
 
-    def _promise(self, given: Mapping[int, bytes], sitting: Sitting) -> Request | None:
-        number, k, seat, _ = sitting
-        if sitting in self._promised:
+    def _promise(self, given: Mapping[int, bytes], key: NonceKey) -> Request | None:
+        number, k, seat, _ = key
+        if key in self._promised:
             return None
         if seat in given:
-            self._own(given[seat], sitting)
+            self._own(given[seat], key)
             return None
-        nonce = self._store.nonces.get(sitting)
+        nonce = self._store.nonces.get(key)
         if nonce is None or nonce.revealed_under:
             # The house knows bytes that were revealed once: they must never be committed again.
             value = secrets.token_bytes(NONCE_BYTES)
-            self._store.keep_nonce(sitting, value)
+            self._store.save_nonce(key, value)
         else:
             value = nonce.value
-        self._promised.add(sitting)
-        digest = self._digest(sitting, value).hex()
+        self._promised.add(key)
+        digest = self._digest(key, value).hex()
         return "entropy.commit", {"round": number, "k": k, "digest": digest}
 
     def _reveal(
-        self, shuffle: Shuffle, heads: Mapping[int, bytes], sitting: Sitting
+        self, shuffle: Shuffle, heads: Mapping[int, bytes], key: NonceKey
     ) -> Request | None:
-        number, k, seat, _ = sitting
+        number, k, seat, _ = key
         if seat not in shuffle.digests:
             return None
         root = heads.get(shuffle.closed_version)
-        if root is None or seat in shuffle.nonces or sitting in self._revealed:
+        if root is None or seat in shuffle.nonces or key in self._revealed:
             return None
-        value = self._own(shuffle.digests[seat], sitting)
+        value = self._own(shuffle.digests[seat], key)
         if value is None:
             return None
-        under = self._store.nonces[sitting].revealed_under
+        under = self._store.nonces[key].revealed_under
         if under and under != root:
-            self._doubt(sitting, "Our bytes were already revealed under another signed head.")
+            self._doubt(key, "Our bytes were already revealed under another signed head.")
             return None
         if not under:
-            self._store.mark_revealed(sitting, root=root)
-        self._revealed.add(sitting)
+            self._store.mark_revealed(key, root=root)
+        self._revealed.add(key)
         return "entropy.reveal", {"round": number, "k": k, "nonce": value.hex()}
 
-    def _check_withheld(self, sitting: Sitting) -> None:
-        number, k, seat, since = sitting
+    def _check_withheld(self, key: NonceKey) -> None:
+        number, k, seat, since = key
         voided = (number, k - 1, seat, since)
         nonce = self._store.nonces.get(voided)
         if nonce is None:
@@ -146,19 +146,19 @@ class Entropy:
         )
         self._doubt(voided, sentence)
 
-    def _own(self, digest: bytes, sitting: Sitting) -> bytes | None:
+    def _own(self, digest: bytes, key: NonceKey) -> bytes | None:
         """Our bytes for a digest; None, and a doubt, if the digest is not ours."""
-        nonce = self._store.nonces.get(sitting)
-        if nonce is None or self._digest(sitting, nonce.value) != digest:
-            self._doubt(sitting, f"Shuffle {sitting[1]} has another digest than ours.")
+        nonce = self._store.nonces.get(key)
+        if nonce is None or self._digest(key, nonce.value) != digest:
+            self._doubt(key, f"Shuffle {key[1]} has another digest than ours.")
             return None
         return nonce.value
 
-    def _digest(self, sitting: Sitting, nonce: bytes) -> bytes:
-        number, k, seat, _ = sitting
+    def _digest(self, key: NonceKey, nonce: bytes) -> bytes:
+        number, k, seat, _ = key
         return player_digest(table=self._table, round=number, k=k, seat=seat, nonce=nonce)
 
-    def _doubt(self, sitting: Sitting, sentence: str) -> None:
-        if sitting not in self._doubted:
-            self._doubted.add(sitting)
+    def _doubt(self, key: NonceKey, sentence: str) -> None:
+        if key not in self._doubted:
+            self._doubted.add(key)
             self.doubts.append(sentence)

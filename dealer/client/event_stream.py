@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from dealer.client.event_verifier import Happened
+from dealer.client.event_verifier import TableEvent
 from dealer.errors import DealerError
 
 
-class EventStream(AsyncIterator[Happened]):
+class EventStream(AsyncIterator[TableEvent]):
     """An asynchronous iterator over events; `branch` returns another that starts now."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[Happened | DealerError | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[TableEvent | DealerError | None] = asyncio.Queue()
         self._branches: list[EventStream] = []
         self._over = False
         self._error: DealerError | None = None
@@ -27,10 +27,10 @@ class EventStream(AsyncIterator[Happened]):
             self._branches.append(branch)
         return branch
 
-    def put(self, happened: Happened) -> None:
+    def put(self, event: TableEvent) -> None:
         """Pass an event to every branch."""
         for branch in self._branches:
-            branch._queue.put_nowait(happened)
+            branch._queue.put_nowait(event)
 
     def end(self, error: DealerError | None) -> None:
         """End the stream: readers get the events that are left, then stop or raise `error`."""
@@ -50,9 +50,9 @@ class EventStream(AsyncIterator[Happened]):
     def __aiter__(self) -> EventStream:
         return self
 
-    async def __anext__(self) -> Happened:
+    async def __anext__(self) -> TableEvent:
         item = await self._queue.get()
-        if isinstance(item, Happened):
+        if isinstance(item, TableEvent):
             return item
         self._queue.put_nowait(item)  # for the next call
         if item is None:

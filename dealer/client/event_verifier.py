@@ -1,6 +1,6 @@
 """Verification of a table's event stream: the leaf tree, the rules, and every opened card.
 
-No input and output: frames go in, `Happened` records come out. Each event becomes a leaf of this
+No input and output: frames go in, `TableEvent`s come out. Each event becomes a leaf of this
 client's own Merkle tree, must be legal by the rules of `dealer.proof.verify`, and each card that is
 shown must open the commitment that was published before it was dealt. A contradiction raises
 HouseCheated with its evidence.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from dealer.client.ledger import RoundRecord, empty_ledger, ledger_of
@@ -20,6 +19,7 @@ from dealer.client.verified_log import Gap, VerifiedLog
 from dealer.errors import HouseCheated, ProofFault, UnknownEvent
 from dealer.game import events
 from dealer.game.events import Event
+from dealer.game.stacks import hand
 from dealer.game.state import Table, evolve
 from dealer.proof import canonical, codec
 from dealer.proof.keys import slot_commitment
@@ -33,7 +33,7 @@ Frame = Mapping[str, Any]
 _OPENING = {"card", "salt", "slot"}
 
 
-class Happened(NamedTuple):
+class TableEvent(NamedTuple):
     """One event as this viewer saw it; `at` in epoch milliseconds, faces they may not know None."""
 
     version: int
@@ -41,24 +41,35 @@ class Happened(NamedTuple):
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
 class Evidence:
     """What contradicts what: signed heads (C2SP notes) and the frames that do not fit them.
 
-    `leaves` are the canonical texts of the open round's leaves that this client received.
+    `table` and `key` are in hex; `leaves` are the canonical texts of the open round's leaves that
+    this client received.
     """
 
-    table: str
-    key: str
-    sentence: str
-    version: int
-    notes: tuple[str, ...]
-    frames: tuple[Frame, ...] = ()
-    leaves: tuple[str, ...] = ()
+    def __init__(
+        self,
+        *,
+        table: str,
+        key: str,
+        sentence: str,
+        version: int,
+        notes: tuple[str, ...],
+        frames: tuple[Frame, ...] = (),
+        leaves: tuple[str, ...] = (),
+    ) -> None:
+        self.table = table
+        self.key = key
+        self.sentence = sentence
+        self.version = version
+        self.notes = notes
+        self.frames = frames
+        self.leaves = leaves
 
     def to_json(self) -> dict[str, Any]:
-        """The evidence as JSON values."""
-        return asdict(self)
+        """The members, of JSON values."""
+        return dict(vars(self))
 
 
 class EventVerifier:
@@ -78,9 +89,13 @@ class EventVerifier:
         self.digests: set[bytes] = set()
         self.entropies: dict[int, str] = {}
         self.faces: dict[tuple[int, int], str] = {}
-        self.last: Happened | None = None
+        self.last: TableEvent | None = None
         self._table = table
         self._id = bytes.fromhex(table)
+        # Two states of one table. `state` is what programs read, evolved by the server's own rules;
+        # the ledger is the auditor's, which shares no code with them and says whether an event is
+        # legal. With `state` alone the client would accept whatever `evolve` accepts, and the
+        # ledger has no names, no times and nothing that can be taken back.
         self._ledger = empty_ledger(self._id)
         self._record: RoundRecord | None = None
         self._leaves: list[str] = []
@@ -103,6 +118,7 @@ class EventVerifier:
         with self._collect_evidence():
             if self.version:
                 self.log.compare(version=version, edge=edge, note=note)
+                self._open_cards(state)
                 return
             table = self._restore(state, version, note)
             self.log.begin(version=version, edge=edge, note=note)
@@ -127,6 +143,22 @@ class EventVerifier:
             if self.log.reset(version=version, edge=edge, note=note, proof=proof, after=after):
                 self._restart(table, state)
 
+    def open_cards(self, state: Frame) -> None:
+        """Open the cards of a later snapshot that this viewer may see and has not seen.
+
+        Those are the cards that a left hand held before this viewer took its seat.
+        """
+        with self._collect_evidence():
+            self._open_cards(state)
+
+    @property
+    def blind(self) -> bool:
+        """Whether the hand of this viewer's seat has a card whose face is not known here."""
+        round_ = self.state.round
+        if round_ is None or self.seat is None:
+            return False
+        return any(round_.face(card) is None for card in round_.cards(hand(self.seat)))
+
     def checkpoint(self, note: str) -> None:
         """Check a signed head."""
         with self._collect_evidence():
@@ -137,7 +169,7 @@ class EventVerifier:
         with self._collect_evidence():
             self.log.check_head(note)
 
-    def event(self, frame: Frame) -> Happened | None:
+    def event(self, frame: Frame) -> TableEvent | None:
         """Verify and apply one event; None for a duplicate or one that only links to a saved head.
 
         Raises Gap if versions are missing, UnknownEvent if this program is too old for it, and
@@ -175,7 +207,7 @@ class EventVerifier:
             sentence = f"The server sent something malformed: {error!r}"
             raise HouseCheated(sentence, self.evidence(sentence, frames=frames)) from error
 
-    def _event(self, frame: Frame) -> Happened | None:
+    def _event(self, frame: Frame) -> TableEvent | None:
         members = {name: value for name, value in frame.items() if name != "private"}
         version = members["version"]
         if type(version) is not int:
@@ -194,7 +226,7 @@ class EventVerifier:
         self._leaves.append(raw.decode())
         self.log.grow(hashed)
         self._track(event, leaf)
-        self.last = Happened(version, leaf.at, event)
+        self.last = TableEvent(version, leaf.at, event)
         return self.last
 
     def _leaf(self, version: int, members: Mapping[str, Any], hashed: bytes) -> Leaf:
@@ -246,6 +278,17 @@ class EventVerifier:
                 "A card that you were shown is not the one that was sealed before the deal."
             )
         self.faces[round_.number, slot] = card
+
+    def _open_cards(self, state: Frame) -> None:
+        """Open a snapshot's cards of this round, as far as they are still on its stacks."""
+        view, round_ = state.get("round"), self.state.round
+        if view is None or round_ is None or view["round"] != round_.number:
+            return
+        here = {card for cards in round_.stacks.values() for card in cards}
+        for slot, card, salt in view["cards"]:
+            if slot in here:
+                self._check_opening(slot, card, bytes.fromhex(salt))
+                round_.faces[slot] = card
 
     def _track(self, event: Event, leaf: Leaf) -> None:
         """Record the open round, and replay it with its secret when it closes."""

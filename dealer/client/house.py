@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import secrets
+import uuid
 from collections.abc import Generator, Mapping
 from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
-from dealer.client.address import require_table_id
-from dealer.client.connection import Connection
-from dealer.client.joining import cosigner_at, default_name, join_command
+from dealer.client.connection import Connection, require_table_id
 from dealer.client.moves import Deck, deck_spec
 from dealer.client.requests import Answered, Members, RetryPolicy
-from dealer.client.store import Store, with_seat
+from dealer.client.store import Store, TableStore, with_seat
 from dealer.client.table import RemoteTable
 from dealer.client.table_session import OnEvent, TableSession
-from dealer.errors import BadToken, HouseCheated, Refused
+from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify.replay import INSECURE
 
 log: logging.Logger = logging.getLogger(__name__)
+
+SEED_BYTES = 32
 
 
 def connect(
@@ -42,7 +46,7 @@ def connect(
     when the player joins and kept in the store, or with `cosigner`; `cosigner=False` turns it off.
     `patience` has the timeouts and the backoff. `table` is the id of the table to join or watch, if
     it is known: a load balancer then connects to its node at once. `key` is a service key, for a
-    program that opens tables for others (`dealer key add`). `on_event(table, happened)` is called
+    program that opens tables for others (`dealer key add`). `on_event(table, event)` is called
     for each verified event of each table, also for those that the client missed while it was away.
     """
     connection = Connection(url, table=table, patience=patience, key=key)
@@ -110,7 +114,7 @@ class House:
         params = {name: value for name, value in members.items() if value is not None}
 
         def answered(result: Members) -> None:
-            self._store.table(result["table"]).learn(
+            self._store.table(result["table"]).update(
                 host_token=result.get("host_token"), invite=result["invite"], key=result["key"]
             )
 
@@ -143,31 +147,31 @@ class House:
         """
         table_id = require_table_id(table if isinstance(table, str) else table.id)
         self._connection.route_to(table_id)
-        kept = self._store.table(table_id)
+        stored = self._store.table(table_id)
         named = ticket is None and jwt is None
-        if named and kept.facts.get("token") and table_id not in self._sessions:
+        if named and stored.record.get("token") and table_id not in self._sessions:
             with suppress(BadToken):
                 return await self.resume(table_id, key=key)
         session = self._follow(table_id, key=key)
-        cosigner = session.responder.cosigner = cosigner_at(kept, self._cosigner, create=True)
+        cosigner = session.responder.cosigner = cosigner_at(stored, self._cosigner, create=True)
         members = {
             "table": table_id,
             "name": name or self._name or (default_name() if named else None),
             "ticket": ticket,
             "jwt": jwt,
             "seat": seat,
-            "invite": invite or kept.facts.get("invite"),
+            "invite": invite or stored.record.get("invite"),
             "key": None if cosigner is None else cosigner.public_key.hex(),
             "bot": bot or None,
         }
         params = {name: value for name, value in members.items() if value is not None}
         try:
-            command = {"cmd": join_command(kept, params)}
+            command = {"cmd": join_command(stored, params)}
             table = await self._enter("table.join", params | command, session)
         except Refused:
-            kept.learn(joining=None)
+            stored.update(joining=None)
             raise
-        kept.learn(joining=None)
+        stored.update(joining=None)
         return table
 
     async def resume(
@@ -179,26 +183,26 @@ class House:
         """
         table_id = require_table_id(table)
         self._connection.route_to(table_id)
-        kept = self._store.table(table_id)
+        stored = self._store.table(table_id)
         if token is not None:
-            kept.learn(**with_seat({"token": token}))
-        if not kept.facts.get("token"):
+            stored.update(**with_seat({"token": token}))
+        if not stored.record.get("token"):
             raise BadToken("This client has no seat at that table; join it first.")
         try:
             return await self._resume(table_id, key=key)
         except BadToken:
-            kept.learn(token=None, seat=None, since=None)
+            stored.update(token=None, seat=None, since=None)
             raise
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
         """Follow a table without a seat: as its host if the store has its token, or to watch it."""
         self._connection.route_to(require_table_id(table))
-        kept = self._store.table(table)
-        host_only = kept.facts.get("host_token") and not kept.facts.get("token")
+        stored = self._store.table(table)
+        host_only = stored.record.get("host_token") and not stored.record.get("token")
         if host_only and table not in self._sessions:
             with suppress(BadToken):
                 return await self._resume(table, key=key)
-            kept.learn(host_token=None)
+            stored.update(host_token=None)
         session = self._follow(table, key=key)
         return await self._enter("table.watch", {"table": table}, session)
 
@@ -222,19 +226,19 @@ class House:
         session = self._sessions.get(table_id)
         if session is not None and session.error is None:
             return session
-        kept = self._store.table(table_id)
-        if kept.evidence:
-            sentence = kept.evidence[-1]["sentence"]
+        stored = self._store.table(table_id)
+        if stored.evidence:
+            sentence = stored.evidence[-1]["sentence"]
             raise HouseCheated(f"This table was left because the server cheated: {sentence}")
-        pinned = bytes.fromhex(kept.facts.get("key", ""))
+        pinned = bytes.fromhex(stored.record.get("key", ""))
         if key is not None and pinned and key != pinned:
             raise HouseCheated("This table's key has changed, so it is not the same table.")
         session = TableSession(
             table_id,
             self._connection,
-            kept,
+            stored,
             key=key or pinned or None,
-            cosigner=cosigner_at(kept, self._cosigner),
+            cosigner=cosigner_at(stored, self._cosigner),
             on_event=self._on_event,
         )
         self._sessions[table_id] = session
@@ -275,3 +279,43 @@ async def _caught_up(table: RemoteTable, version: int) -> RemoteTable:
     if table.insecure:
         log.warning("table %s: %s", table.id, INSECURE)
     return table
+
+
+def join_command(stored: TableStore, params: Members) -> str:
+    """The id of a join with these parameters, stored before it is sent.
+
+    A program that was killed before the answer repeats the command with it, and gets the seat.
+    """
+    digest = sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()
+    joining = stored.record.get("joining") or {}
+    if joining.get("params") != digest:
+        joining = {"cmd": str(uuid.uuid4()), "params": digest}
+        stored.update(joining=joining)
+    return str(joining["cmd"])
+
+
+def default_name() -> str:
+    """A name for a player who gives none; names are unique at a table."""
+    return f"Guest {secrets.randbelow(9_000) + 1_000}"
+
+
+def cosigner_at(
+    stored: TableStore, cosigner: Cosigner | bool | None, *, create: bool = False
+) -> Cosigner | None:
+    """The key that cosigns at a table: `cosigner`, or with True the one in the table's store.
+
+    With `create` the store gets a new one if it has none. Raises ConfigurationError if the stored
+    key is damaged.
+    """
+    if isinstance(cosigner, Cosigner) or not cosigner:
+        return cosigner or None
+    if create and not stored.record.get("player_seed"):
+        stored.update(player_seed=secrets.token_bytes(SEED_BYTES).hex())
+    try:
+        seed = bytes.fromhex(stored.record.get("player_seed", ""))
+        return Cosigner(seed) if seed else None
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            "The client's cosigning key in its store is damaged: restore the store, or connect "
+            "with cosigner=False."
+        ) from error

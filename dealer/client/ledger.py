@@ -109,7 +109,7 @@ class RoundRecord:
             for leaf in self.leaves:
                 apply(ledger, leaf)
                 if leaf.type in ("DeckSealed", "ShuffleVoided"):
-                    self._learn_secret(ledger, secret)
+                    self._use_secret(ledger, secret)
         except RuleViolation as violation:
             raise HouseCheated(
                 f"The house's secret, now revealed, contradicts the round: {violation}"
@@ -139,10 +139,10 @@ class RoundRecord:
         # swaps of this shuffle cannot be recomputed: they pass, and its seal is opened afterwards.
         shuffle = None if base is None else base.shuffle
         if shuffle is None or not shuffle.closed or shuffle.closed in ledger.roots:
-            self._learn_secret(ledger, secret)
+            self._use_secret(ledger, secret)
         return ledger
 
-    def _learn_secret(self, ledger: Ledger, secret: bytes) -> None:
+    def _use_secret(self, ledger: Ledger, secret: bytes) -> None:
         """Give the secret to a round without one, and open every slot that is on its stacks.
 
         Raises RuleViolation for a slot that no card of the deck opens.

@@ -7,7 +7,6 @@ annotate may add; they move no card and the server does not check them. PROTOCOL
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dealer.game.events import Event, NoteAdded
@@ -28,16 +27,19 @@ class Said(NamedTuple):
     text: str
 
 
-@dataclass(slots=True)
 class Markers:
-    """The newest notes of each kind; notes with other texts than PROTOCOL.md gives are ignored."""
+    """The newest notes of each kind; notes with other texts than PROTOCOL.md gives are ignored.
 
-    turn: int | None = None
-    dealer_button: int | None = None
-    scores: dict[int, int] = field(default_factory=dict)
-    counters: dict[str, int] = field(default_factory=dict)
-    phrase: Said | None = None
-    reaction: Said | None = None
+    `turn` and `dealer_button` are seats, `scores` are by seat, `counters` by name.
+    """
+
+    def __init__(self) -> None:
+        self.turn: int | None = None
+        self.dealer_button: int | None = None
+        self.scores: dict[int, int] = {}
+        self.counters: dict[str, int] = {}
+        self.phrase: Said | None = None
+        self.reaction: Said | None = None
 
     def apply(self, event: Event) -> None:
         """Take over what an event says; only a NoteAdded says something."""

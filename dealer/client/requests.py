@@ -27,17 +27,34 @@ NOT_RETRIED = (errors.ShuffleRunning, errors.Disabled)
 """Temporary refusals that are not retried: they last longer than a retry would wait."""
 
 
-@dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Timeouts in seconds, and the backoff and number of retries."""
+    """Timeouts in seconds, and the backoff and number of retries.
 
-    open: float = 10.0  # until a socket is open
-    silence: float = 20.0  # without a frame, before a ping is sent
-    answer: float = 10.0  # for the pong, or for a write; then the socket is dropped
-    backoff: float = 0.2  # before the first reconnect; doubled each time, with jitter
-    backoff_max: float = 10.0
-    away: float = 300.0  # without a connection, before the client gives up
-    attempts: int = 8  # for one request that is temporarily refused
+    `open` is the time until a socket is open, `silence` that without a frame before a ping is sent,
+    `answer` that for the pong or for a write, after which the socket is dropped. `backoff` comes
+    before the first reconnect and is doubled each time, up to `backoff_max`, with jitter. After
+    `away` without a connection the client gives up. A request that is temporarily refused is sent
+    `attempts` times.
+    """
+
+    def __init__(
+        self,
+        *,
+        open: float = 10.0,
+        silence: float = 20.0,
+        answer: float = 10.0,
+        backoff: float = 0.2,
+        backoff_max: float = 10.0,
+        away: float = 300.0,
+        attempts: int = 8,
+    ) -> None:
+        self.open = open
+        self.silence = silence
+        self.answer = answer
+        self.backoff = backoff
+        self.backoff_max = backoff_max
+        self.away = away
+        self.attempts = attempts
 
 
 @dataclass(eq=False, slots=True)

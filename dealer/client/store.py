@@ -5,7 +5,7 @@ In memory, or in a folder with one sub-folder per table that only its owner can 
     seat.json            token, host_token, seat, key … of the table, as far as known;
                          player_seed, the Ed25519 key that this player cosigns with; joining, the
                          id of a `table.join` without an answer yet
-    nonces.jsonl         {"nonce","sitting"} before its digest is sent, {"revealed","sitting"}
+    nonces.jsonl         {"nonce","key"} before its digest is sent, {"revealed","key"}
                          before the nonce is sent
     checkpoints.jsonl    {"edge","note","size"}, one per verified head
     evidence-<n>.json    evidence that the server cheated
@@ -25,7 +25,7 @@ from dealer.errors import ConfigurationError
 
 _SEAT_TOKEN = re.compile(r"seat\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,14})\.")
 
-Sitting = tuple[int, int, int, int]
+NonceKey = tuple[int, int, int, int]
 """round, k, seat, and the version at which the seat was taken: the key of a nonce."""
 
 
@@ -49,17 +49,17 @@ class TableStore:
     """The data of one table, in memory."""
 
     def __init__(self) -> None:
-        self.facts: dict[str, Any] = {}
-        self.nonces: dict[Sitting, Nonce] = {}
+        self.record: dict[str, Any] = {}
+        self.nonces: dict[NonceKey, Nonce] = {}
         self._drawn: set[bytes] = set()  # every nonce ever stored
         self.heads: list[SavedHead] = []
         self.evidence: list[dict[str, Any]] = []
 
-    def learn(self, **facts: Any) -> None:
-        """Update facts of the table: token, host_token, invite, seat, name, key (hex)."""
-        self.facts.update(facts)
+    def update(self, **members: Any) -> None:
+        """Update members of the record: token, host_token, invite, seat, name, key (hex)."""
+        self.record.update(members)
 
-    def keep_nonce(self, sitting: Sitting, value: bytes) -> None:
+    def save_nonce(self, key: NonceKey, value: bytes) -> None:
         """Store a nonce durably. ConfigurationError if it was stored before."""
         if value in self._drawn:
             raise ConfigurationError(
@@ -67,17 +67,17 @@ class TableStore:
                 "predict them: play from another machine."
             )
         self._drawn.add(value)
-        self.nonces[sitting] = Nonce(value)
+        self.nonces[key] = Nonce(value)
 
-    def mark_revealed(self, sitting: Sitting, *, root: bytes) -> None:
+    def mark_revealed(self, key: NonceKey, *, root: bytes) -> None:
         """Store, before the nonce is sent, that it was revealed under the head with this root."""
-        self.nonces[sitting].revealed_under = root
+        self.nonces[key].revealed_under = root
 
-    def keep_head(self, head: SavedHead) -> None:
+    def save_head(self, head: SavedHead) -> None:
         """Store a verified signed head."""
         self.heads.append(head)
 
-    def keep_evidence(self, evidence: dict[str, Any]) -> str | None:
+    def save_evidence(self, evidence: dict[str, Any]) -> str | None:
         """Store evidence; the path of its file, None in memory."""
         self.evidence.append(evidence)
         return None
@@ -93,7 +93,7 @@ class TableFolder(TableStore):
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if seat.exists():
-                self.facts: dict[str, Any] = with_seat(json.loads(seat.read_text()))
+                self.record: dict[str, Any] = with_seat(json.loads(seat.read_text()))
             for line in _lines(path / "nonces.jsonl"):
                 self._read_nonce(line)
             self.heads: list[SavedHead] = [
@@ -108,35 +108,35 @@ class TableFolder(TableStore):
                 f"The client's folder {path} cannot be read: {error}"
             ) from error
 
-    def learn(self, **facts: Any) -> None:
+    def update(self, **members: Any) -> None:
         """Update `seat.json`, replaced atomically."""
-        if all(self.facts.get(name) == value for name, value in facts.items()):
+        if all(self.record.get(name) == value for name, value in members.items()):
             return
-        super().learn(**facts)
+        super().update(**members)
         fresh = self.path / "seat.json.new"
-        _write(fresh, json.dumps(self.facts, sort_keys=True), os.O_TRUNC)
+        _write(fresh, json.dumps(self.record, sort_keys=True), os.O_TRUNC)
         os.replace(fresh, self.path / "seat.json")
         _sync_folder(self.path)
 
-    def keep_nonce(self, sitting: Sitting, value: bytes) -> None:
+    def save_nonce(self, key: NonceKey, value: bytes) -> None:
         """Append a nonce to `nonces.jsonl`."""
-        super().keep_nonce(sitting, value)
-        self._append("nonces.jsonl", {"nonce": value.hex(), "sitting": sitting})
+        super().save_nonce(key, value)
+        self._append("nonces.jsonl", {"nonce": value.hex(), "key": key})
 
-    def mark_revealed(self, sitting: Sitting, *, root: bytes) -> None:
+    def mark_revealed(self, key: NonceKey, *, root: bytes) -> None:
         """Append to `nonces.jsonl` that a nonce was revealed."""
-        super().mark_revealed(sitting, root=root)
-        self._append("nonces.jsonl", {"revealed": root.hex(), "sitting": sitting})
+        super().mark_revealed(key, root=root)
+        self._append("nonces.jsonl", {"revealed": root.hex(), "key": key})
 
-    def keep_head(self, head: SavedHead) -> None:
+    def save_head(self, head: SavedHead) -> None:
         """Append a head to `checkpoints.jsonl`."""
-        super().keep_head(head)
+        super().save_head(head)
         edge = [node.hex() for node in head.edge]
         self._append("checkpoints.jsonl", {"edge": edge, "note": head.note, "size": head.size})
 
-    def keep_evidence(self, evidence: dict[str, Any]) -> str | None:
+    def save_evidence(self, evidence: dict[str, Any]) -> str | None:
         """Write the next `evidence-N.json`; its path."""
-        super().keep_evidence(evidence)
+        super().save_evidence(evidence)
         file = self.path / f"evidence-{len(self.evidence)}.json"
         _write(file, json.dumps(evidence, indent=1, sort_keys=True), os.O_TRUNC)
         return str(file)
@@ -149,13 +149,13 @@ class TableFolder(TableStore):
             _sync_folder(self.path)
 
     def _read_nonce(self, line: dict[str, Any]) -> None:
-        round_, k, seat, since = line["sitting"]
-        sitting = (round_, k, seat, since)
+        round_, k, seat, since = line["key"]
+        key = (round_, k, seat, since)
         if "nonce" in line:
-            self.nonces[sitting] = Nonce(bytes.fromhex(line["nonce"]))
-            self._drawn.add(self.nonces[sitting].value)
+            self.nonces[key] = Nonce(bytes.fromhex(line["nonce"]))
+            self._drawn.add(self.nonces[key].value)
         else:
-            self.nonces[sitting].revealed_under = bytes.fromhex(line["revealed"])
+            self.nonces[key].revealed_under = bytes.fromhex(line["revealed"])
 
 
 class Store:
@@ -167,11 +167,11 @@ class Store:
 
     def table(self, table_id: str) -> TableStore:
         """The data of a table, 32 hex digits. ConfigurationError if its files are damaged."""
-        kept = self._tables.get(table_id)
-        if kept is None:
-            kept = TableStore() if self._folder is None else TableFolder(self._folder / table_id)
-            self._tables[table_id] = kept
-        return kept
+        stored = self._tables.get(table_id)
+        if stored is None:
+            stored = TableStore() if self._folder is None else TableFolder(self._folder / table_id)
+            self._tables[table_id] = stored
+        return stored
 
     def tables(self) -> list[str]:
         """Ids of the tables with stored data."""
@@ -180,24 +180,24 @@ class Store:
         return sorted(path.name for path in self._folder.iterdir() if path.is_dir())
 
 
-def with_seat(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with `seat` and `since` as in the token; ValueError if neither has them.
+def with_seat(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with `seat` and `since` as in the token; ValueError if neither has them.
 
     A record that another program wrote may lack them, and without `since` the client would take its
     seat for another player's, and send no random bytes.
     """
-    token = facts.get("token")
+    token = record.get("token")
     if not token:
-        return facts
+        return record
     found = _SEAT_TOKEN.match(token)
     if found is not None:
-        return facts | {"seat": int(found[1]), "since": int(found[2])}
-    if type(facts.get("since")) is not int:
+        return record | {"seat": int(found[1]), "since": int(found[2])}
+    if type(record.get("since")) is not int:
         raise ValueError(
             "seat.json has a token of an unknown form, and no `since`, the version at which the "
             "seat was taken"
         )
-    return facts
+    return record
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:

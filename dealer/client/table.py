@@ -133,7 +133,7 @@ class RemoteTable(Moves):
     @property
     def invite(self) -> str | None:
         """The invitation that others need to join, if the rules ask for one; for the host."""
-        invite: str | None = self._session.store.facts.get("invite")
+        invite: str | None = self._session.store.record.get("invite")
         return invite
 
     @property
@@ -222,7 +222,7 @@ class RemoteTable(Moves):
         session, seated = self._session, self.seat is not None
 
         def left(result: Members) -> None:
-            session.store.learn(token=None, seat=None, since=None)
+            session.store.update(token=None, seat=None, since=None)
             self._verifier.seat = None
             if result.get("host") is True:
                 return

@@ -12,22 +12,65 @@ from collections.abc import Callable
 from dealer.client.auto_responder import AutoResponder
 from dealer.client.connection import Connection
 from dealer.client.event_stream import EventStream
-from dealer.client.event_verifier import EventVerifier, Evidence, Happened
+from dealer.client.event_verifier import EventVerifier, Evidence, TableEvent
 from dealer.client.markers import Markers
-from dealer.client.own_seat import OwnSeat
 from dealer.client.requests import Answered, Members, forget
 from dealer.client.store import TableStore
 from dealer.client.verified_log import Gap
 from dealer.errors import BadToken, DealerError, HouseCheated
-from dealer.game.events import TableClosed
+from dealer.game.events import Event, SeatGivenUp, SeatTaken, TableClosed
+from dealer.game.state import SeatHolder
 from dealer.proof.checkpoint import Cosigner
 
 RESUMES_MAX = 4
 """How often a missing event is requested again before this client leaves the table."""
 
 Predicate = Callable[[], bool]
-OnEvent = Callable[[str, Happened], None]
+OnEvent = Callable[[str, TableEvent], None]
 """Called with a table's id and each of its verified events."""
+
+
+class OwnSeat:
+    """Keeps the seat of `verifier`, and what the record in `store` says of it.
+
+    It is given up by an event, or changed when the player moves: by a note of the kind `seat_move`
+    and, in the same append, SeatLeft and SeatTaken. The token stays valid, and the server's state
+    and that of the client follow the player (`Table.latest`).
+    """
+
+    def __init__(self, verifier: EventVerifier, store: TableStore) -> None:
+        self._verifier = verifier
+        self._store = store
+        verifier.seat = store.record.get("seat")
+
+    def follow(self, event: Event, version: int) -> bool:
+        """Follow an event that was verified; whether the player has moved by it."""
+        seat, since = self._verifier.seat, self._store.record.get("since") or 0
+        if seat is None or version <= since:  # an earlier version is of an earlier player
+            return False
+        holder = SeatHolder(seat, since)
+        latest = self._verifier.state.latest(holder)
+        if isinstance(event, SeatTaken) and version == latest.taken_at:
+            self._sit(latest)
+            return True
+        if isinstance(event, SeatGivenUp) and event.seat == seat and latest == holder:
+            self.release()
+        return False
+
+    def return_to(self, seat: int | None) -> None:
+        """After a snapshot: sit where the server says that the token's player sits."""
+        holder = self._verifier.state.holder(seat)
+        if self._verifier.seat is not None and holder is not None:
+            self._sit(holder)
+
+    def release(self) -> None:
+        """Forget the seat and its token, which is no longer valid."""
+        self._store.update(token=None, seat=None, since=None)
+        self._verifier.seat = None
+
+    def _sit(self, holder: SeatHolder) -> None:
+        self._verifier.seat = holder.seat
+        self._store.update(seat=holder.seat, since=holder.taken_at)
 
 
 class TableSession:
@@ -62,16 +105,18 @@ class TableSession:
         self._started: asyncio.Future[Members] = asyncio.Future()
         self._target = 0  # the newest version that the server announced
         self._gap = (0, 0)  # version before a gap, and how often it occurred
+        # The round and the beginning of the seat for which the left hand was asked for.
+        self._hand_asked: tuple[int, int] | None = None
 
     @property
     def token(self) -> str | None:
         """The stored token of this player's seat."""
-        return self.store.facts.get("token")
+        return self.store.record.get("token")
 
     @property
     def host_token(self) -> str | None:
         """The stored host token."""
-        return self.store.facts.get("host_token")
+        return self.store.record.get("host_token")
 
     @property
     def over(self) -> bool:
@@ -183,7 +228,7 @@ class TableSession:
             seat = self.verifier.seat = result["seat"]
             taken = [player for player in result["state"]["seats"] if player["seat"] == seat]
             since = taken[0]["since"] if taken else result["version"]
-            self.store.learn(token=result["token"], seat=seat, since=since)
+            self.store.update(token=result["token"], seat=seat, since=since)
         self.connection.handlers[self.id] = self
         self.connection.attach(self.id)
         self._checked(lambda: self._begin(result))
@@ -220,16 +265,16 @@ class TableSession:
             self.end(error)
 
     def _event(self, params: Members) -> None:
-        happened = self.verifier.event(params)
-        if happened is None:
+        verified = self.verifier.event(params)
+        if verified is None:
             return
-        event = happened.event
-        if self._own_seat.follow(event, happened.version) and happened.version > self._target:
+        version, _, event = verified
+        if self._own_seat.follow(event, version) and version > self._target:
             self.attach()  # from the answer on the server pushes the new seat's cards
         self.markers.apply(event)
-        self.events.put(happened)
+        self.events.put(verified)
         if self._on_event is not None:
-            self._on_event(self.id, happened)
+            self._on_event(self.id, verified)
         self._wake()
         if isinstance(event, TableClosed):
             self.events.end(None)
@@ -266,6 +311,28 @@ class TableSession:
             # A rejection means that the deadline has passed, which the log records.
             asked = self.ask(method, params, changes=True)
             asked.add_done_callback(self._cosigned if method == "table.cosign" else forget)
+        if live and self.verifier.log.linked and self.verifier.blind:
+            self._ask_for_hand()
+
+    def _ask_for_hand(self) -> None:
+        """Ask once for the cards that were in the hand of this seat before this player took it.
+
+        The events that dealt them opened them only to the player who held the seat then, so they
+        come with no event, and not with those of a resume.
+        """
+        round_, since = self.verifier.state.round, self.store.record.get("since") or 0
+        place = (0 if round_ is None else round_.number, since)
+        if place == self._hand_asked:
+            return
+        self._hand_asked = place
+
+        def answered(result: Members) -> None:
+            self._checked(lambda: self.verifier.open_cards(result["state"]))
+            self._wake()
+
+        # A refusal means that the seat was lost meanwhile, which an event says.
+        asked = self.ask("table.state", {}, changes=False, answered=answered)
+        asked.add_done_callback(forget)
 
     def _cosigned(self, asked: asyncio.Future[Members]) -> None:
         forget(asked)
@@ -291,7 +358,7 @@ class TableSession:
         evidence = fault.evidence
         if isinstance(evidence, Evidence):
             self.evidence = evidence
-            file = self.store.keep_evidence(evidence.to_json())
+            file = self.store.save_evidence(evidence.to_json())
             if file is not None:
                 fault = HouseCheated(f"{fault.sentence} The evidence is in {file}.", evidence)
         if self.token is not None:

@@ -155,10 +155,7 @@ class VerifiedLog:
 
     def compare(self, *, version: int, edge: Sequence[str], note: str) -> None:
         """Compare a snapshot's tree with this client's, as far as that goes."""
-        root = self._tree_of(version, edge, note).root()
-        ours = self.root_at(version)
-        if ours is not None and ours != root:
-            raise HouseCheated(ANOTHER_LOG, (note,))
+        self._covers(self._tree_of(version, edge, note), note)
         self.checkpoint(note)
 
     def reset(
@@ -182,33 +179,48 @@ class VerifiedLog:
         if version < after or (proof is None and version < self.version):
             raise HouseCheated(WENT_BACK, (note,))
         tree = self._tree_of(version, edge, note)
-        ours = self.root_at(version)
-        if ours is not None and ours != tree.root():
-            raise HouseCheated(ANOTHER_LOG, (note,))
-        # Two resumes, as host and as player: only the one that starts at the saved head proves the
-        # link to it.
-        if ours is not None and (self._link is None or after != self._link.size):
+        covered = self._covers(tree, note)
+        if covered and not self._proves_link(after):
             return False
-        old_root = None if self.linked and after != self.version else self.root_at(after)
+        old_root = self._root_to_continue(after)
         if old_root is None:
             self.checkpoint(note)
             raise Gap
+        self._require_continued(tree, note, proof, after=after, old_root=old_root)
+        self._linked()
+        if not covered:
+            self._restart(tree, note)
+        return not covered
+
+    def _covers(self, tree: Tree, note: str) -> bool:
+        """Whether this client's tree reaches as far as `tree`, which then has the same root."""
+        ours = self.root_at(tree.size)
+        if ours is not None and ours != tree.root():
+            raise HouseCheated(ANOTHER_LOG, (note,))
+        return ours is not None
+
+    def _proves_link(self, after: int) -> bool:
+        """Whether a snapshot after this version proves the link to the saved head.
+
+        Of two resumes, as host and as player, only one starts at the saved head.
+        """
+        return self._link is not None and after == self._link.size
+
+    def _root_to_continue(self, after: int) -> bytes | None:
+        """The root that a proof from `after` begins with; None if it would prove nothing."""
+        return None if self.linked and after != self.version else self.root_at(after)
+
+    def _require_continued(
+        self, tree: Tree, note: str, proof: Sequence[str] | None, *, after: int, old_root: bytes
+    ) -> None:
         if proof is None:
             raise HouseCheated(WENT_BACK, (self._linked_from, note))
+        hashes = self._unhex(proof, note)
         if not verify_consistency(
-            old=after,
-            old_root=old_root,
-            new=version,
-            new_root=tree.root(),
-            proof=self._unhex(proof, note),
+            old=after, old_root=old_root, new=tree.size, new_root=tree.root(), proof=hashes
         ):
             sentence = "The server's log does not continue the log that this client saw."
             raise HouseCheated(sentence, (self._linked_from, note))
-        self._linked()
-        if ours is not None:
-            return False
-        self._restart(tree, note)
-        return True
 
     def _linked(self) -> None:
         self._link = None

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from dealer.bots.links import TableLink, read_link
-from dealer.client import Happened, House, RemoteTable, connect
+from dealer.client import House, RemoteTable, TableEvent, connect
 from dealer.errors import BadRequest, BadToken, ConfigurationError
 from dealer.mcp.views import OF_SHUFFLES, Members, event_view, evidence_of, is_turn, table_view
 
@@ -47,7 +47,7 @@ class Seats:
         self._house: House | None = None
         self._opening = asyncio.Lock()
         self._tables: dict[str, RemoteTable] = {}
-        self._events: dict[str, deque[Happened]] = defaultdict(lambda: deque(maxlen=EVENTS_MAX))
+        self._events: dict[str, deque[TableEvent]] = defaultdict(lambda: deque(maxlen=EVENTS_MAX))
 
     async def close(self) -> None:
         """Close the connection; the seats are kept, and the next call opens another one."""
@@ -203,9 +203,9 @@ class Seats:
         self._memory.store(remote.id)
         return remote
 
-    def _on_event(self, table: str, happened: Happened) -> None:
-        if not isinstance(happened.event, OF_SHUFFLES):
-            self._events[table].append(happened)
+    def _on_event(self, table: str, event: TableEvent) -> None:
+        if not isinstance(event.event, OF_SHUFFLES):
+            self._events[table].append(event)
 
     def _after(self, remote: RemoteTable, version: int) -> list[dict[str, Any]]:
         return [event_view(event) for event in self._events[remote.id] if event.version > version]

@@ -11,7 +11,7 @@ from urllib.request import Request
 
 from dealer.bots.links import page_address
 from dealer.bots.policy import actions
-from dealer.client import Happened, RemoteTable
+from dealer.client import RemoteTable, TableEvent
 from dealer.errors import HouseUnreachable
 from dealer.game import events
 from dealer.game.events import Event
@@ -82,9 +82,9 @@ def is_turn(table: RemoteTable) -> bool:
     return table.seat is not None and table.markers.turn == table.seat and not table.closed
 
 
-def event_view(happened: Happened) -> Members:
+def event_view(seen: TableEvent) -> Members:
     """An event without members that a player does not need."""
-    version, _, event = happened
+    version, _, event = seen
     members = dict(codec.public(event))
     for name in _LONG.get(type(event), ("salt",)):
         members.pop(name, None)

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from dealer.client.address import ServerAddress
-from dealer.client.connection import Connection
+from dealer.client.connection import Connection, ServerAddress
 from tests.client.conftest import TABLE
 from tests.client.test_connection import QUICK, FakeServer, answer
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
 from websockets.asyncio.server import ServerConnection
@@ -169,7 +168,7 @@ async def test_a_client_reconnects_when_a_draining_server_announced(server):
             await answer(socket, frame, {})
 
     server.script = script
-    connection = Connection(server.url, patience=replace(QUICK, backoff=1e6, backoff_max=1e6))
+    connection = Connection(server.url, patience=RetryPolicy(backoff=1e6, backoff_max=1e6))
     await connection.start()
     await connection.ask("ping", {}, table=None)
     await connection.close()

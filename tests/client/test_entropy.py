@@ -77,7 +77,7 @@ def test_each_shuffle_has_new_entropy(house, game, ada, bob):
 def test_entropy_is_stored_before_it_is_committed(house, ada):
     house.open_round(entropy="players")
     kept = []
-    ada.store.keep_nonce = lambda sitting, value: kept.append((sitting, value))
+    ada.store.save_nonce = lambda key, value: kept.append((key, value))
     step = ada.step()
     assert kept[0][0] == (1, 0, 1, 2)
     assert len(kept[0][1]) == 32
@@ -122,7 +122,7 @@ def test_a_shuffle_without_time_to_commit_is_doubted(house, game, ada, bob):
     bob.send()
     house.do(game.start)
     house.do(game.late(house.clock + 10_000))
-    ada.store.learn(since=2)
+    ada.store.update(since=2)
     duties = AutoResponder(game.table, ada.store, None)
     house.feed(ada.verifier)
     assert duties.due(ada.verifier, live=False) == []
@@ -135,7 +135,7 @@ def test_a_foreign_digest_is_doubted_while_catching_up(house, game, ada, bob):
     house.do(game.commit(game.ada, 1, 0, bytes(32)))
     bob.send()
     house.do(game.start)
-    ada.store.learn(since=2)
+    ada.store.update(since=2)
     duties = AutoResponder(game.table, ada.store, None)
     house.feed(ada.verifier)
     assert duties.due(ada.verifier, live=False) == []
@@ -218,7 +218,7 @@ def test_revealed_entropy_is_not_committed_again(house, game, ada, bob):
     assert again.step()[1]["digest"] != first[1]["digest"]
 
 
-def test_a_new_sitting_has_new_entropy(house, game, ada):
+def test_a_seat_that_is_taken_again_has_new_entropy(house, game, ada):
     house.open_round(entropy="players")
     first = ada.send()
     house.do(LeaveSeat(game.ada))
@@ -237,9 +237,9 @@ def test_no_entropy_for_another_players_seat(house, ada):
     house.open_round(entropy="players")
     house.feed(ada.verifier)
     duties = AutoResponder(ada.game.table, ada.store, None)
-    ada.store.learn(since=99)
+    ada.store.update(since=99)
     assert duties.due(ada.verifier, live=True) == []
-    ada.store.learn(since=2)
+    ada.store.update(since=2)
     assert duties.due(ada.verifier, live=False) == []
     ((method, params),) = duties.due(ada.verifier, live=True)
     assert method == "entropy.commit"

@@ -21,7 +21,7 @@ from dealer.proof.checkpoint import Cosigner
 async def test_a_host_who_lost_the_seat_while_away_stays_host(connect, proxy, real_server):
     async with connect(proxy.url, name="Ada") as hers, connect() as elsewhere:
         ada = await hers.join(await hers.open())
-        token = hers._store.table(ada.id).facts["token"]
+        token = hers._store.table(ada.id).record["token"]
         onlooker = await elsewhere.watch(ada.id)
         proxy.alter_request = lambda frame: None if frame["method"] == "table.resume" else frame
         proxy.cut()
@@ -100,7 +100,7 @@ async def test_a_store_that_cannot_be_written_fails_only_the_request(connect, mo
         def full(**facts):
             raise ConfigurationError("seat.json cannot be written")
 
-        monkeypatch.setattr(table._session.store, "learn", full)
+        monkeypatch.setattr(table._session.store, "update", full)
         with pytest.raises(ConfigurationError, match="cannot be written"):
             await table.leave()
         await house.open()

@@ -21,7 +21,7 @@ async def test_a_program_that_ended_while_it_joined_gets_its_seat(proxy, connect
         async with connect(name="Ada", store=tmp_path / "ada") as hers:
             ada = await hers.join(host.id)
             assert (ada.seat, ada.version) == (1, 2)
-            assert hers._store.table(host.id).facts["joining"] is None
+            assert hers._store.table(host.id).record["joining"] is None
         assert host.seats == {1: "Ada"}
 
 

@@ -7,6 +7,7 @@ import base64
 import json
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ async def test_markers_are_the_newest_notes(connect):
         for kind, text in NOTES:
             await ada.note(kind, text)
         await bob.until(lambda table: table.version == ada.version)
-        assert bob.markers == ada.markers
+        assert vars(bob.markers) == vars(ada.markers)
         assert (bob.markers.turn, bob.markers.dealer_button) == (2, 1)
         assert bob.markers.scores == {1: -5, 2: 0}
         assert bob.markers.counters == {"pot, in $": 120}
@@ -442,6 +443,63 @@ async def test_a_player_moves_draws_and_comes_back_with_the_same_token(connect, 
         assert (again.seat, again.hand) == (5, drawn)
         assert again.token == token
         await again.leave()
+
+
+@asynccontextmanager
+async def left_hand(connect):
+    """Ada's table where Bob has left seat 2 with two cards in its hand; and these cards."""
+    async with connect(name="Ada") as hers:
+        ada = await hers.join(await hers.open())
+        async with connect(name="Bob") as his:
+            bob = await his.join(ada.id)
+            await ada.round_open(entropy="house")
+            await ada.shuffle()
+            await ada.deal(2)
+            await bob.until(lambda table: len(table.hand) == 2)
+            hand = bob.hand
+            await bob.leave()
+        yield ada, hand
+
+
+@pytest.mark.parametrize("watching", [False, True])
+async def test_who_takes_over_a_left_hand_sees_its_cards(connect, tmp_path, watching):
+    async with left_hand(connect) as (ada, hand):
+        async with connect(name="Nell", store=tmp_path) as house:
+            if watching:
+                await house.watch(ada.id)
+            nell = await house.join(ada.id, seat=2)
+            await nell.until(lambda table: table.hand == hand)
+            await nell.play(hand[0])
+        async with connect(store=tmp_path) as house:  # a second device, which reads all events
+            again = await house.join(ada.id)
+            await again.until(lambda table: table.hand == hand[1:])
+            await ada.round_close()
+            await again.until(lambda table: table.round is None)
+            assert again.doubts == []
+
+
+async def test_who_moves_to_a_left_hand_sees_its_cards(connect, tmp_path):
+    async with left_hand(connect) as (ada, hand):
+        async with connect(name="Nell", store=tmp_path) as house:
+            nell = await house.join(ada.id, seat=4)
+            assert nell.hand == []
+            await nell.move_seat(2)
+            await nell.until(lambda table: table.hand == hand)
+        async with connect(store=tmp_path) as house:
+            again = await house.join(ada.id)
+            await again.until(lambda table: table.hand == hand)
+
+
+async def test_who_leaves_a_taken_over_hand_no_longer_sees_it(connect):
+    async with left_hand(connect) as (ada, hand), connect(name="Nell") as house:
+        nell = await house.join(ada.id, seat=2)
+        await nell.until(lambda table: table.hand == hand)
+        await nell.leave()
+        nell = await house.join(ada.id, seat=3)
+        assert nell.hand == []
+        await ada.deal(1, seats=[3])
+        await nell.until(lambda table: len(table.hand) == 1)
+        assert set(nell.hand).isdisjoint(hand)
 
 
 @pytest.mark.parametrize("resume", [0, 1000])

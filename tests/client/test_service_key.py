@@ -31,7 +31,7 @@ async def test_a_service_without_a_host_token(service, gateway) -> None:
     key = await add_key(service)
     async with connect(f"ws://127.0.0.1:{gateway.port}/ws", key=key) as house:
         table = await house.open(host=False)
-        assert house._store.table(table.id).facts["host_token"] is None
+        assert house._store.table(table.id).record["host_token"] is None
         await table.round_open(entropy="house")
         await table.close()
 

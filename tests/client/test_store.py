@@ -11,18 +11,18 @@ from dealer.client.store import SavedHead, Store
 from dealer.errors import ConfigurationError
 
 TABLE = "0123456789abcdef0123456789abcdef"
-SITTING = (1, 0, 2, 7)
+KEY = (1, 0, 2, 7)
 HEAD = SavedHead(3, "a note\n", (b"\x01" * 32, b"\x02" * 32))
 
 
 @pytest.fixture
 def stored(tmp_path):
     stored = Store(tmp_path / "ada").table(TABLE)
-    stored.learn(token="seat.2.7.mac", seat=2)
-    stored.keep_nonce(SITTING, b"\x05" * 32)
-    stored.keep_nonce((1, 1, 2, 7), b"\x06" * 32)
-    stored.mark_revealed(SITTING, root=b"\x07" * 32)
-    stored.keep_head(HEAD)
+    stored.update(token="seat.2.7.mac", seat=2)
+    stored.save_nonce(KEY, b"\x05" * 32)
+    stored.save_nonce((1, 1, 2, 7), b"\x06" * 32)
+    stored.mark_revealed(KEY, root=b"\x07" * 32)
+    stored.save_head(HEAD)
     return stored
 
 
@@ -31,12 +31,12 @@ def reopened(stored):
 
 
 def test_everything_is_read_back(stored):
-    stored.learn(token=None)
-    file = stored.keep_evidence({"sentence": "two histories"})
+    stored.update(token=None)
+    file = stored.save_evidence({"sentence": "two histories"})
     fresh = reopened(stored)
-    assert fresh.facts == {"token": None, "seat": 2}
-    assert fresh.nonces[SITTING].value == b"\x05" * 32
-    assert fresh.nonces[SITTING].revealed_under == b"\x07" * 32
+    assert fresh.record == {"token": None, "seat": 2}
+    assert fresh.nonces[KEY].value == b"\x05" * 32
+    assert fresh.nonces[KEY].revealed_under == b"\x07" * 32
     assert not fresh.nonces[1, 1, 2, 7].revealed_under
     assert fresh.heads == [HEAD]
     assert fresh.evidence == [{"sentence": "two histories"}]
@@ -48,7 +48,7 @@ def test_everything_is_read_back(stored):
 def test_a_record_without_since_gets_it_from_the_token(stored, facts):
     (stored.path / "seat.json").write_text(json.dumps({"token": "seat.2.7.mac"} | facts))
     fresh = reopened(stored)
-    assert (fresh.facts["seat"], fresh.facts["since"]) == (2, 7)
+    assert (fresh.record["seat"], fresh.record["since"]) == (2, 7)
 
 
 @pytest.mark.parametrize("token", ["other", "seat.2", "seat.0.7.mac", "seat.2.07.mac"])
@@ -70,8 +70,8 @@ def test_a_line_truncated_by_a_crash_is_ignored(stored, name):
     file.write_text(file.read_text() + '{"nonce": "aa')
     fresh = reopened(stored)
     assert fresh.heads == [HEAD]
-    fresh.keep_nonce((2, 0, 2, 7), b"\x08" * 32)
-    fresh.keep_head(HEAD._replace(size=4))
+    fresh.save_nonce((2, 0, 2, 7), b"\x08" * 32)
+    fresh.save_head(HEAD._replace(size=4))
     third = reopened(stored)
     assert third.nonces[2, 0, 2, 7].value == b"\x08" * 32
     assert third.heads[-1].size == 4
@@ -86,8 +86,8 @@ def test_damaged_files_are_reported(stored, name):
 
 def test_in_memory_nothing_outlives_the_store():
     store = Store()
-    store.table(TABLE).learn(seat=1)
-    assert store.table(TABLE).facts == {"seat": 1}
+    store.table(TABLE).update(seat=1)
+    assert store.table(TABLE).record == {"seat": 1}
     assert store.tables() == [TABLE]
     assert Store().tables() == []
 
@@ -96,20 +96,20 @@ def test_a_full_disk_is_reported(stored):
     (stored.path / "nonces.jsonl").unlink()
     (stored.path / "nonces.jsonl").mkdir()
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        stored.keep_nonce((3, 0, 2, 7), bytes(32))
+        stored.save_nonce((3, 0, 2, 7), bytes(32))
 
 
 @pytest.mark.parametrize("value", [b"\x05" * 32, b"\x06" * 32])
 def test_no_nonce_is_stored_twice(stored, value):
     """A nonce is refused for any shuffle, before and after a restart."""
     for store in (stored, reopened(stored)):
-        for sitting in (SITTING, (2, 0, 2, 7)):
+        for key in (KEY, (2, 0, 2, 7)):
             with pytest.raises(ConfigurationError, match="twice"):
-                store.keep_nonce(sitting, value)
+                store.save_nonce(key, value)
     assert (2, 0, 2, 7) not in reopened(stored).nonces
 
 
 def test_a_replaced_nonce_is_not_forgotten(stored):
-    stored.keep_nonce(SITTING, b"\x08" * 32)
+    stored.save_nonce(KEY, b"\x08" * 32)
     with pytest.raises(ConfigurationError, match="twice"):
-        reopened(stored).keep_nonce((2, 0, 2, 7), b"\x05" * 32)
+        reopened(stored).save_nonce((2, 0, 2, 7), b"\x05" * 32)

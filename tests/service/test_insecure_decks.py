@@ -87,10 +87,10 @@ async def test_a_server_without_them_opens_and_serves_no_such_table(tmp_path):
 async def test_a_table_that_this_server_opened_stays_honest_at_one_with_them(tmp_path):
     async with own_gateway(tmp_path) as server, dealer.connect(server, name="Ada") as house:
         opened = (await house.open()).id
-        host = house._store.table(opened).facts["host_token"]
+        host = house._store.table(opened).record["host_token"]
     async with own_gateway(tmp_path, insecure_test_decks=True) as server:
         async with dealer.connect(server, name="Ada") as house:
-            house._store.table(opened).learn(host_token=host)
+            house._store.table(opened).update(host_token=host)
             table = await house.watch(opened)
             await table.round_open(entropy="house")
             await table.shuffle()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,8 @@ from tests.simulation.plan import Step
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-PATIENCE = RetryPolicy(
-    open=3.0, silence=4.0, answer=2.0, backoff=0.05, backoff_max=0.5, away=1e6, attempts=60
-)
+ANSWER = 2.0
+"""Seconds for an answer, unless the plan has a setting."""
 
 FACES = [f"{rank}{suit}" for suit in "shdc" for rank in "A23456"]
 
@@ -31,8 +29,10 @@ class Player:
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
-        answer = world.plan.settings.get("answer", PATIENCE.answer)
-        self.patience = replace(PATIENCE, answer=answer)
+        self.patience = RetryPolicy(
+            open=3.0, silence=4.0, answer=world.plan.settings.get("answer", ANSWER), backoff=0.05,
+            backoff_max=0.5, away=1e6, attempts=60,
+        )  # fmt: skip
         self.domain = Domain(name)
         world.domains.append(self.domain)
         self.house: House | None = None

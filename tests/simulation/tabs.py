@@ -29,17 +29,17 @@ async def open_tabs(player: Player, random: Random) -> None:
 
 async def _tab(player: Player, first: RemoteTable, seconds: float, *, shared: bool) -> None:
     """One connection; with `shared` it has the store of the first, as tabs of a browser do."""
-    world, facts = player.world, first._session.store.facts
+    world, record = player.world, first._session.store.record
     house = connect("ws://house/ws", name=player.name, patience=player.patience)
     if shared and player.house is not None:
         house._store = player.house._store
     world.witness.follow(player.name, house)
     try:
         await house._connection.start()
-        if facts.get("token"):
-            table = await house.resume(first.id, token=facts["token"])
+        if record.get("token"):
+            table = await house.resume(first.id, token=record["token"])
         else:
-            house._store.table(first.id).learn(host_token=facts.get("host_token"))
+            house._store.table(first.id).update(host_token=record.get("host_token"))
             table = await house.watch(first.id)
         await asyncio.sleep(seconds)
         head = len(world.witness.log.get(first.id, ()))
