@@ -114,6 +114,10 @@ class World:
         self.outcome.seen[what] += 1
         self.trace(what)
 
+    def why_endless(self) -> str:
+        """What is known of the cause of a run that does not end, after a comma."""
+        return ""
+
     def trace(self, what: str) -> None:
         """Make a text, and the present time, part of the digest of the run."""
         self._trace.update(f"{self.loop.now:.9f} {what}\n".encode())
@@ -174,7 +178,7 @@ class World:
             except Stuck:
                 self.fault("nothing is ready and no timer is set: every wait is permanent")
             except Endless:
-                self.fault("the run does not end")
+                self.fault(f"the run does not end{self.why_endless()}")
             except Exception as raised:
                 self.fault(f"a step or a check raised {raised!r}")
             finally:

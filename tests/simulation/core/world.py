@@ -83,6 +83,7 @@ class CoreWorld(World):
         self._trace = sha256()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._streams = 0
+        self._unreadable = ""  # why the last table that was to be followed could not be loaded
         if image is not None:
             self._begin_with(image)
 
@@ -163,7 +164,9 @@ class CoreWorld(World):
                 live_table = await service.load(table)
             except DealerError as error:
                 self.seen(f"follow {type(error).__name__}")
+                self._unreadable = str(error)
             else:
+                self._unreadable = ""
                 if node.service is service:
                     self._streams += 1
                     stream = Stream(actor, node, live_table, self._streams)
@@ -173,6 +176,10 @@ class CoreWorld(World):
         actor.streaming(stream)
 
     # The end
+
+    def why_endless(self) -> str:
+        # Actors repeat their calls for as long as a table cannot be loaded.
+        return f", since a table cannot be loaded: {self._unreadable}" if self._unreadable else ""
 
     async def _settle(self) -> bool:
         self.quiet = True
