@@ -1,4 +1,4 @@
-"""When to try again: exponential backoff with full jitter, pauses, polls."""
+"""When to try again: exponential backoff with full jitter, pauses, polls, and when to say so."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from dealer.errors import DealerError
+
+LOG_SECONDS = 60.0
+"""Seconds from one log line about a failure to the next, while it lasts."""
 
 
 class Backoff:
@@ -33,6 +36,26 @@ class Backoff:
     def reset(self) -> None:
         """Start again at `first`, after an attempt that succeeded."""
         self._delay = self._first
+
+
+class LastingFailure:
+    """When a failure that is met again and again is logged: at once, then once a minute."""
+
+    __slots__ = ("_due",)
+
+    def __init__(self) -> None:
+        self._due: float | None = None
+
+    def to_be_logged(self, now: float) -> bool:
+        """Whether to log the failure that was met at `now`, in seconds of a monotonic clock."""
+        if self._due is not None and now < self._due:
+            return False
+        self._due = now + LOG_SECONDS
+        return True
+
+    def ended(self) -> None:
+        """An attempt succeeded: the next failure is a new one."""
+        self._due = None
 
 
 def jittered(delay: float) -> float:

@@ -10,6 +10,9 @@ Of a table are kept, always without a gap up to its newest event:
 - with `keep`, while it has subscribers, the newest 8 events, and at most 8 KiB of them;
 - while the feed is followed, what came since the memory was last full.
 
+A closed table's events are given to the projector only: they may leave the log at any time, by a
+`dealer archive` of which this process does not hear, and then every reader is told that they did.
+
 All of it takes at most `bound` bytes. When that is reached, the first of these that frees a quarter
 is done: drop what only the feed needs, what subscribers need, what the projector has not taken.
 """
@@ -22,10 +25,13 @@ from itertools import islice
 from threading import Lock
 
 from dealer.eventlog.rows import EventRecord
+from dealer.game.events import TableClosed
 
 EVENTS = 8
 BYTES = 8_192
 """What is kept of a table for its subscribers; one that lags more costs a read of a millisecond."""
+
+CLOSED = TableClosed.__name__
 
 BOUND = 16 * 2**20
 
@@ -36,12 +42,13 @@ _ENTRY = 250
 class _Ring:
     """The newest events of one table, and their estimated bytes."""
 
-    __slots__ = ("keep", "records", "size")
+    __slots__ = ("closed", "keep", "records", "size")
 
     def __init__(self) -> None:
         self.records: deque[EventRecord] = deque()
         self.size = 0
         self.keep = False
+        self.closed = False
 
 
 class RecentEvents:
@@ -78,6 +85,7 @@ class RecentEvents:
             ring.records += records
             ring.size += size
             ring.keep = keep
+            ring.closed = records[-1].type == CLOSED
             self.bytes += size
             if table not in self.waiting:
                 self.waiting[table] = first
@@ -85,10 +93,10 @@ class RecentEvents:
                 self._make_room()
 
     def between(self, table: bytes, first: int, last: int) -> list[EventRecord] | None:
-        """The events of these versions; None if they are not all in memory."""
+        """The events of these versions; None if they are not all here, or if the table is closed."""
         with self._lock:
             ring = self._rings.get(table)
-            if ring is None:
+            if ring is None or ring.closed:
                 return None
             start = first - ring.records[0].version
             if start < 0 or last > ring.records[-1].version:
@@ -184,7 +192,7 @@ class RecentEvents:
         records, before = ring.records, ring.size
         waiting = self.waiting.get(table)
         while records and (waiting is None or records[0].version < waiting):
-            if ring.keep and len(records) <= EVENTS and ring.size <= BYTES:
+            if ring.keep and not ring.closed and len(records) <= EVENTS and ring.size <= BYTES:
                 break
             gone = records.popleft()
             ring.size -= _ENTRY + len(gone.leaf) + len(gone.private)

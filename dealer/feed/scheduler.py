@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from logging import getLogger
 
-from dealer.backoff import around
+from dealer.backoff import LastingFailure, around
 from dealer.errors import DealerError
 from dealer.eventlog import Append, Log
 from dealer.eventlog.recent import RecentEvents
@@ -59,7 +59,7 @@ class FeedScheduler:
         self._hinted: set[bytes] = set()
         self._hint = asyncio.Event()
         self._lock = asyncio.Lock()
-        self._failing = False
+        self._failure = LastingFailure()
         self._searched: Mapping[bytes, int] = {}
         self._search_due = 0.0
         self.behind_since: float | None = None
@@ -98,15 +98,14 @@ class FeedScheduler:
                 continue
             try:
                 await self._sequence(poll=poll)
-                self._failing = False
+                self._failure.ended()
             except Exception as error:
                 if not isinstance(error, DealerError):
                     loop.call_exception_handler(
                         {"message": "writing the feed failed", "exception": error}
                     )
-                elif not self._failing:
+                elif self._failure.to_be_logged(loop.time()):
                     _log.error("feed not written, retrying", extra={"fields": {"says": str(error)}})
-                self._failing = True
                 self._hint.set()
                 await asyncio.sleep(around(RETRY_SECONDS))
             if poll:

@@ -13,6 +13,7 @@ from time import monotonic, perf_counter
 
 from sqlalchemy import Connection
 
+from dealer.backoff import LastingFailure
 from dealer.errors import ConcurrentUpdate, DatabaseError, Unavailable
 from dealer.eventlog import Log
 from dealer.eventlog.recent import RecentEvents
@@ -55,6 +56,7 @@ class ProjectionScheduler:
         self._timer: asyncio.TimerHandle | None = None
         self._running: asyncio.Future[None] | None = None
         self._closed = False
+        self._failure = LastingFailure()
 
     def start(self) -> None:
         """Start a first projection, and look for lagging streams from now on."""
@@ -150,11 +152,12 @@ class ProjectionScheduler:
         error = running.exception()
         if error is None:
             self._running_since = None
+            self._failure.ended()
             if self._gathered:
                 self.on_commit(0)
             return
         self.projector.rolled_back()
-        if not isinstance(error, ConcurrentUpdate):
+        if not isinstance(error, ConcurrentUpdate) and self._failure.to_be_logged(monotonic()):
             _log.error("projection failed, retrying", extra={"fields": {"says": str(error)}})
         if self._timer is None:
             self._wait(self._seconds if isinstance(error, ConcurrentUpdate) else RETRY_SECONDS)

@@ -139,6 +139,21 @@ def test_events_after_those_of_another_process_replace_the_earlier_ones() -> Non
     assert not recent.pop_incomplete()
 
 
+def test_the_events_of_a_closed_table_are_for_the_projector_only() -> None:
+    """They may have been archived, which only the log says."""
+    recent = RecentEvents()
+    recent.follow(True)
+    recent.add(A, records(0, [1, 1]), keep=True)
+    assert recent.between(A, 1, 2)
+    recent.add(A, [EventRecord(3, "TableClosed", 1, 0, "")], keep=True)
+    assert recent.between(A, 1, 2) is None
+    assert recent.between(A, 3, 3) is None
+    recent.follow(False)
+    assert [len(found) for _, found in recent.take(9)] == [3]
+    recent.projected([A])
+    assert recent.bytes == 0
+
+
 def test_a_rewound_log_leaves_nothing() -> None:
     recent = RecentEvents()
     recent.add(A, records(0, [1, 1]), keep=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from dealer.errors import ConcurrentUpdate
+from dealer.errors import ConcurrentUpdate, DatabaseReplaced
 from dealer.eventlog import Append, Appended, Log
 from dealer.eventlog.recent import RecentEvents
 from dealer.projector import scheduler as module
@@ -114,6 +114,34 @@ async def test_a_failed_projection_is_retried(
     )
     await until_nothing_lags(log)
     scheduler.close()
+
+
+async def test_a_failure_that_lasts_is_logged_once_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The file was deleted: every attempt fails until the server is restarted."""
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.0)
+    now = 1000.0
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+    log = await Log.open(f"sqlite:///{tmp_path}/dealer.db")
+    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1)
+    (tmp_path / "dealer.db").unlink()
+
+    async def fails(times: int) -> None:
+        for _ in range(times):
+            running = scheduler._begin()
+            assert running is not None
+            with pytest.raises(DatabaseReplaced):
+                await running
+            await asyncio.sleep(0)  # its callback has been called
+
+    await fails(3)
+    assert caplog.text.count("projection failed") == 1
+    now += 61.0
+    await fails(3)
+    assert caplog.text.count("projection failed") == 2
+    scheduler.close()
+    await log.close()
 
 
 async def test_the_lag_is_the_age_of_the_oldest_append_that_is_not_projected(

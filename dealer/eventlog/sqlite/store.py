@@ -14,11 +14,12 @@ from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
 from threading import Event
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from dealer.backoff import LastingFailure
 from dealer.errors import DatabaseLocked, DatabaseReplaced
 from dealer.eventlog import migrate
 from dealer.eventlog.db_errors import FAULTS, translate
@@ -78,6 +79,7 @@ class SqliteStore:
         self._waits = True
         self._looks = 0
         self._streams: dict[bytes, int] = {}
+        self._failure = LastingFailure()  # of the WAL checkpoints
 
     def open(self) -> None:
         """Connect, migrate and grow the WAL; raises DatabaseError."""
@@ -150,13 +152,15 @@ class SqliteStore:
                 # The second connection is opened by path, and must not open another file.
                 self.identity.check()
                 self._checkpoints.take(connection)
+                self._failure.ended()
         except DatabaseReplaced:
             return  # keeps the connections open: the old file can be copied out of /proc only then
         except FAULTS as error:
             fault = translate(error, name=self.name)
             if not isinstance(fault, DatabaseLocked):
                 self._disconnect()
-                _log.error("WAL checkpoint failed", extra={"fields": {"says": str(fault)}})
+                if self._failure.to_be_logged(monotonic()):
+                    _log.error("WAL checkpoint failed", extra={"fields": {"says": str(fault)}})
 
     def maintenance_due(self) -> bool:
         # Of a WAL of the usual size, every fourth look is soon enough.
