@@ -93,7 +93,7 @@ class RecentEvents:
                 self._make_room()
 
     def between(self, table: bytes, first: int, last: int) -> list[EventRecord] | None:
-        """The events of these versions; None if they are not all here, or if the table is closed."""
+        """The events of these versions; None unless all are here and the table is open."""
         with self._lock:
             ring = self._rings.get(table)
             if ring is None or ring.closed:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dealer.cli.commands.archive import archive_tables
-from dealer.errors import TableArchived
+from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import Log
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.game.view import SPECTATOR
@@ -18,6 +18,8 @@ from dealer.proof.checkpoint import Cosigner
 from dealer.service import LiveTable, Service
 from dealer.service.commands.deadlines import Wait
 from dealer.service.operations import archiver
+from dealer.service.tables.archive import ArchiveFolder, find
+from tests.harness.damage import change_log
 from tests.service.conftest import OpenService
 from tests.service.tables import HOST, bundle_of
 
@@ -171,3 +173,25 @@ async def test_two_that_find_a_table_archived_both_get_the_refusal(
     go_on.set()
     with pytest.raises(TableArchived):
         await second
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["size = size - 1", "length = length + 1", "root = house_key", "house_key = root",
+     "closed_at = closed_at - 1", None],
+)  # fmt: skip
+async def test_a_row_that_says_another_thing_than_its_bundle_is_damage(
+    service: Service, url: str, tmp_path: Path, change: str | None
+) -> None:
+    live_table = await closed_table(service)
+    await archive(url, tmp_path, live_table)
+    if change is not None:
+        await change_log(service.log, f"UPDATE archived SET {change}")
+    record = await find(service.log, live_table.id)
+    assert record is not None
+    folder = ArchiveFolder(tmp_path)
+    if change is None:
+        (await folder.open(record)).close()
+        return
+    with pytest.raises(DatabaseDamaged, match=r"`archived` .* was altered"):
+        await folder.open(record)

@@ -16,13 +16,17 @@ from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import ReadOnlyLog
 from dealer.eventlog.schema import TABLE_ID
 from dealer.game.state import Table, evolve
+from dealer.proof.checkpoint import NoteFault, open_note
 from dealer.proof.codec import decode
+
+CHECKPOINT = b'{"checkpoint":'
+"""How a line of a bundle begins that is no leaf."""
 
 BLOCK = 64 * 1024
 """Bytes of a file that are read at a time."""
 
 _ASK = (
-    "SELECT a.size, a.house_key, a.file, a.length, a.sha256, a.closed_at, a.at"
+    "SELECT a.size, a.root, a.house_key, a.file, a.length, a.sha256, a.closed_at, a.at"
     " FROM archived a JOIN stream s ON s.id = a.stream WHERE s.{} = ?"
 )
 
@@ -31,6 +35,7 @@ class ArchiveRecord(NamedTuple):
     """The row of an archived table; times are in milliseconds since 1970, UTC."""
 
     size: int
+    root: bytes
     house_key: bytes
     file: str
     length: int
@@ -69,22 +74,54 @@ class ArchiveFolder:
         return file
 
     async def open(self, record: ArchiveRecord) -> BinaryIO:
-        """An open bundle; TableArchived if it is not here, DatabaseDamaged if its hash differs."""
+        """An open bundle; TableArchived if it is not here.
+
+        Raises DatabaseDamaged if it is not the file that was archived, or if the row says anything
+        else of the table than this file.
+        """
         path = self.find(record)
         with ExitStack() as closed_after_an_error:
             try:
                 file = await asyncio.to_thread(path.open, "rb")
                 closed_after_an_error.callback(file.close)
                 digest = await asyncio.to_thread(file_digest, file, "sha256")
+                same = digest.digest() == record.sha256
+                as_recorded = same and await asyncio.to_thread(_is_of, file, record)
             except OSError:
                 raise DatabaseDamaged(f"The file {path} cannot be read; check the disk.") from None
-            if digest.digest() != record.sha256:
+            if not same:
                 raise DatabaseDamaged(
                     f"The file {path} is not the bundle that was archived; restore it from a "
                     "backup."
                 )
+            if not as_recorded:
+                raise DatabaseDamaged(
+                    f"The row of the SQL table `archived` for {path} was altered: it has another "
+                    "size, length, root, key or time than the bundle; restore the database from a "
+                    "backup."
+                )
             closed_after_an_error.pop_all()
         return file
+
+
+def _is_of(file: BinaryIO, record: ArchiveRecord) -> bool:
+    """Whether a bundle, which is the one that was archived, is of the table as it is recorded."""
+    file.seek(0)
+    header = json.loads(file.readline())
+    leaf = line = b""
+    for line in file:
+        if not line.startswith(CHECKPOINT):
+            leaf = line
+    end = json.loads(leaf)
+    try:
+        note = json.loads(line)["checkpoint"]
+        head = open_note(note, key=record.house_key, table=end["table"])
+    except NoteFault:
+        return False
+    return (file.tell(), head, end["version"], end["at"], header["key"]) == (
+        record.length, (record.size, record.root), record.size, record.closed_at,
+        record.house_key.hex(),
+    )  # fmt: skip
 
 
 async def lines_of(file: BinaryIO) -> AsyncIterator[str]:
