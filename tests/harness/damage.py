@@ -64,7 +64,8 @@ async def change_log(log: Log, statement: str, parameters: Sequence[Any] = ()) -
             for (name,) in connection.exec_driver_sql(_TRIGGERS).fetchall():
                 connection.exec_driver_sql(f"DROP TRIGGER {name}")
         else:
-            connection.exec_driver_sql("ALTER TABLE event DISABLE TRIGGER USER")
+            for table in ("event", "archived"):
+                connection.exec_driver_sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         assert connection.exec_driver_sql(statement, tuple(parameters)).rowcount, statement
 
     await log.run_in_transaction(change)
