@@ -12,8 +12,8 @@ from dealer.eventlog.rows import (
     Appended,
     Chain,
     Conflict,
+    Duplicate,
     EventRecord,
-    Known,
     Result,
 )
 
@@ -22,9 +22,9 @@ __all__ = [
     "Appended",
     "Chain",
     "Conflict",
+    "Duplicate",
     "EventRecord",
     "HouseKeys",
-    "Known",
     "Log",
     "ReadOnlyLog",
     "Result",

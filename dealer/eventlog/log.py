@@ -1,7 +1,7 @@
 """The event log: appends with an expected version, grouped into commits, and reads.
 
     log = await Log.open("sqlite:///dealer.db")
-    result = await log.append(Append(table, expected, rows))    # Appended, Conflict or Known
+    result = await log.append(Append(table, expected, rows))    # Appended, Conflict or Duplicate
     rows = await log.read(table, after=0)
 
 All appends of one event loop iteration share a commit. Results are delivered after the commit is
@@ -39,7 +39,6 @@ class Log(ReadOnlyLog):
     def __init__(self, writer: Writer, reader: Reader) -> None:
         super().__init__(reader)
         self.writer = writer
-        self.submit = writer.submit  # as it is: every command passes it
 
     @classmethod
     async def open(
@@ -93,7 +92,7 @@ class Log(ReadOnlyLog):
             await self.run_in_transaction(lambda connection: None)
 
     def append(self, request: Append) -> asyncio.Future[Result]:
-        """Queue a request, like `submit`; the future is resolved once the result is durable.
+        """Queue a request, like `Writer.submit`; the future is resolved once the result is durable.
 
         It raises DatabaseError if the batch failed, of which then nothing was written. A cancelled
         caller loses the result, not the append: the command id finds it.

@@ -25,7 +25,7 @@ class EventRecord(msgspec.Struct):
     see, and `event` itself is known where it was decided.
 
     A record of this process is made by `service.executor.encode`, stored by the writer in the
-    columns of `stored_form`, and published by `CommandProcessor.settled`. This then blanks the
+    columns of `stored_form`, and published by `CommandProcessor.on_result`. This then blanks the
     columns that only the writer needed: `public` is "", and `commitment`, `hidden`, `command` and
     `digest` are None. So it is in the ring, the feed and the projector. A record from the log has
     its columns as long as it lives; its readers add `leaf`, and `seat` and `private` where they
@@ -95,7 +95,7 @@ class Chain:
     broken: bool = False
 
 
-def _settle(append: Append, result: Result | DealerError) -> None:
+def _resolve_future(append: Append, result: Result | DealerError) -> None:
     if append.future is None:
         return
     if isinstance(result, DealerError):
@@ -112,8 +112,8 @@ class Append(msgspec.Struct, eq=False):
     is ignored: only the notes are added, if the table has the events that they cover. `chain` is
     shared by appends that build on each other.
 
-    `settled` is called once, on the loop, with the append and its result, when it is durable or was
-    not written. By default it gives the result to `future`, if a caller waits for it.
+    `on_result` is called once, on the loop, with the append and its result, when it is durable or
+    was not written. By default it gives the result to `future`, if a caller waits for it.
     """
 
     table: bytes
@@ -122,7 +122,7 @@ class Append(msgspec.Struct, eq=False):
     checkpoints: Sequence[tuple[int, str]] = ()
     chain: Chain | None = None
     future: asyncio.Future[Result] | None = None
-    settled: Callable[[Any, Result | DealerError], None] = _settle
+    on_result: Callable[[Any, Result | DealerError], None] = _resolve_future
 
     @property
     def end(self) -> int:
@@ -157,7 +157,7 @@ class Conflict(msgspec.Struct, frozen=True):
     version: int
 
 
-class Known(msgspec.Struct, frozen=True):
+class Duplicate(msgspec.Struct, frozen=True):
     """Nothing was written: the append with this command id is in the log from `version` on.
 
     Compare `digest` with the command's own: another one means that the id was used twice.
@@ -167,7 +167,7 @@ class Known(msgspec.Struct, frozen=True):
     digest: bytes | None
 
 
-Result: TypeAlias = Appended | Conflict | Known | DatabaseError
+Result: TypeAlias = Appended | Conflict | Duplicate | DatabaseError
 
 
 def conflict_if_missing(request: Append, version: int) -> Conflict | None:

@@ -160,7 +160,7 @@ class Writer:
             raise
 
     def submit(self, append: Append) -> None:
-        """Queue an append whose `settled` gets its result, in the order of these calls.
+        """Queue an append whose `on_result` gets its result, in the order of these calls.
 
         If a batch fails, each result is a DatabaseError. Raises ValueError if the rows do not
         follow `expected`, Overloaded when the queue is full, Unavailable after `close`, and a
@@ -258,7 +258,7 @@ class Writer:
             pairs = list(zip(batch, results, strict=True))
             for append, result in pairs:
                 try:
-                    append.settled(append, result)
+                    append.on_result(append, result)
                 except Exception as error:
                     self._report(error)
             self.delivery_seconds.observe(perf_counter() - decided_at)

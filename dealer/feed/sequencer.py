@@ -15,8 +15,8 @@ Tables with new events are found
   archive that deleted events which were not searched;
 - on PostgreSQL among those that this process appended to, and once a second among those marked
   `behind` whose version is another than when they were last searched. A mark is kept for at least
-  a minute (`projector.lagging.SWEEP`), so all tables are scanned if nothing was searched for
-  `GAP_MS`.
+  a minute (`projector.lagging.POLLS_PER_UNMARK`), so all tables are scanned if nothing was searched
+  for `GAP_MS`.
 """
 
 from __future__ import annotations

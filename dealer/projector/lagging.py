@@ -18,7 +18,7 @@ from dealer.projector.changes import StreamId
 from dealer.projector.writer import on_postgres
 
 # LEFT JOIN makes SQLite start with the few lagging streams, which have a partial index. One whose
-# next events are missing is a row without a version, so that its projection stops: else each look
+# next events are missing is a row without a version, so that its projection stops: else each poll
 # would find it again. The events of an archived one are being deleted.
 _HERE = "NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = {}.id)"
 _NEXT = f"""
@@ -57,14 +57,14 @@ _CANDIDATES = 1024
 _POSITIONS = "SELECT id, projected FROM stream WHERE {} LIMIT 1000"
 
 # A stream that is behind is marked; the mark is taken back when the stream has not changed from one
-# sweep to the next. Taken back at once, it would change with each append, and so the index.
+# check to the next. Taken back at once, it would change with each append, and so the index.
 _QUIET = "SELECT id, version FROM stream WHERE behind AND version = projected LIMIT 10000"
 _UNMARK = """
 UPDATE stream SET behind = false WHERE id IN (
     SELECT id FROM stream WHERE id = ANY(?) AND version = projected
     FOR NO KEY UPDATE SKIP LOCKED)"""
-SWEEP = 30
-"""Looks from one sweep to the next."""
+POLLS_PER_UNMARK = 30
+"""Polls from one check of the marks to the next."""
 
 
 class LaggingStreams:
@@ -74,7 +74,7 @@ class LaggingStreams:
         self._events = events
         self._after: StreamId | None = None
         self._seen: dict[StreamId, int] = {}
-        self._looks = 0
+        self._polls = 0
         self._quiet: dict[StreamId, int] = {}
 
     def next(
@@ -111,13 +111,13 @@ class LaggingStreams:
         seen, self._seen = self._seen, found
         return any(seen.get(stream_id) == projected for stream_id, projected in found.items())
 
-    def sweep(self, connection: Connection) -> None:
-        """At every SWEEPth call, unmark the streams that were projected and quiet since the last.
+    def unmark_quiet(self, connection: Connection) -> None:
+        """Once in POLLS_PER_UNMARK calls, unmark the streams that were quiet since the last time.
 
         SQLite has no marks.
         """
-        self._looks += 1
-        if self._looks % SWEEP or not on_postgres(connection):
+        self._polls += 1
+        if self._polls % POLLS_PER_UNMARK or not on_postgres(connection):
             return
         found = dict(map(tuple, connection.exec_driver_sql(_QUIET).fetchall()))
         unmarked = [

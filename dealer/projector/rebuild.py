@@ -121,7 +121,7 @@ class Rebuild:
         if finished:
             self._swap(connection)
         if self._progress is not None:
-            self._progress(self.done + self._streams.ahead, self.total)
+            self._progress(self.done + self._streams.folded_events, self.total)
         return not finished
 
     def _prepare(self, connection: Connection) -> None:
@@ -189,7 +189,7 @@ class Rebuild:
             )
             if reached.stopped is not None:
                 self.stopped[stream_id] = reached.stopped
-            self._left = 0 if self._streams.postponed else self._left - (reached.version - after)
+            self._left = 0 if self._streams.slice_full else self._left - (reached.version - after)
             self.done += reached.version - after
             after = self._reached[stream_id] = reached.version
 

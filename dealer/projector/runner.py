@@ -15,6 +15,7 @@ from enum import Flag, auto
 from itertools import groupby
 from logging import getLogger
 from operator import itemgetter
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -66,16 +67,24 @@ class Due(Flag):
     """What is to be read from the log, besides what this process has committed."""
 
     NOTHING = 0
-    LOOK = auto()  # search if a stream has not advanced since the last look
-    SEARCH = auto()  # every lagging stream
+    POLL = auto()  # catch up if a stream has not advanced since the last poll
+    CATCH_UP = auto()  # every lagging stream
+
+
+class _Slice(NamedTuple):
+    """What one transaction is to write: rows of the read models, and the streams' positions."""
+
+    connection: Connection
+    changes: Changes
+    advances: list[Advance]
 
 
 class Projector:
     """Writes the read models; pass its `slice` to `Log.run_when_idle`.
 
-    `recent` has the events that this process commits. Other lagging streams are searched for when
-    `search` was called, or always if `recent` is None. `stopped` has the stopped tables by their
-    `stream` values: they are tried again by another Projector, after a restart, or when a look
+    `recent` has the events that this process commits. Other lagging streams are read when
+    `catch_up` was called, or always if `recent` is None. `stopped` has the stopped tables by their
+    `stream` values: they are tried again by another Projector, after a restart, or when a poll
     finds that a rebuild or another process has projected more of them. `done` counts the events
     applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory.
     """
@@ -87,24 +96,25 @@ class Projector:
         self.done = 0
         self._recent = recent
         self._events = events
-        self._due = Due.SEARCH
+        # What an earlier process has left is found by the first slice.
+        self._due = Due.CATCH_UP
         self._read_log = False  # by the last slice
         self._lagging = LaggingStreams(events=events)
         self._positions = StreamPositions(bound=tables)
         # Streams that another transaction locked or advanced: tried again after the others.
-        self._passed_over: set[StreamId] = set()
+        self._contended: set[StreamId] = set()
         self._writer = ReadModelWriter()
         self._streams = StreamProjector(tables=tables)
         # The tables to which the first part of a round was written, while it is folded further.
         self._written_to: str | None = None
 
-    def search(self) -> None:
+    def catch_up(self) -> None:
         """Project every lagging stream, also of other processes."""
-        self._due |= Due.SEARCH
+        self._due |= Due.CATCH_UP
 
-    def look(self) -> None:
-        """Project every lagging stream if one has not advanced since the last look."""
-        self._due |= Due.LOOK
+    def poll(self) -> None:
+        """Project every lagging stream if one has not advanced since the last poll."""
+        self._due |= Due.POLL
 
     def slice(self, connection: Connection) -> bool:
         """Apply the next events, inside the caller's transaction; True if there are more.
@@ -113,34 +123,37 @@ class Projector:
         was not committed for any reason, call `rolled_back`.
         """
         self._streams.begin_slice()
-        changes = Changes()
-        advances: list[Advance] = []
-        # Under load there are always recent events: a search takes every second slice.
-        self._read_log = bool(self._due) and not self._read_log
-        if self._recent is not None and self._recent.waiting and not self._read_log:
-            self._project_recent(connection, self._recent, changes, advances)
-            more = bool(self._due)
-        else:
-            more = self._project_lagging(connection, changes, advances)
-        more = more or (self._recent is not None and bool(self._recent.waiting))
-        self._writer.write(connection, changes)
+        slice = _Slice(connection, Changes(), [])
+        more = self._project_next(slice)
+        self._writer.write(connection, slice.changes)
         self._require_same_tables(connection)
-        if advances:
-            lost = _not_advanced(connection, advances)
-            if lost:
-                self._passed_over |= lost
-                raise ConcurrentUpdate(
-                    "Another process wrote the same read models; this one tries again."
-                )
-        self.done += sum(reached - projected for reached, _, projected in advances)
+        self._advance(slice)
         return more
 
     def rolled_back(self) -> None:
-        """The last slice was not committed; it may be run again."""
+        """The last slice was not committed; it may be run again.
+
+        What it took from `recent` is not put back, for the log has it and a rollback is rare.
+        """
         self._streams.forget_rounds()
         self._written_to = None
         self._positions.clear()
-        self._due |= Due.SEARCH
+        self._due |= Due.CATCH_UP
+
+    # The steps of a slice
+
+    def _project_next(self, slice: _Slice) -> bool:
+        """Fold the events of this slice, from memory or from the log; True if there are more."""
+        recent = self._recent
+        # Under load there are always recent events: every second slice may read the log, or what
+        # other processes have left would never come.
+        self._read_log = bool(self._due) and not self._read_log
+        if recent is not None and recent.waiting and not self._read_log:
+            self._project_recent(slice, recent)
+            more = bool(self._due)
+        else:
+            more = self._project_lagging(slice)
+        return more or (recent is not None and bool(recent.waiting))
 
     def _require_same_tables(self, connection: Connection) -> None:
         """Raise ConcurrentUpdate if a rebuild has replaced the tables with a round's first swaps.
@@ -157,62 +170,66 @@ class Projector:
         if self._streams.folding is None:
             self._written_to = None
 
-    def _project_recent(
-        self,
-        connection: Connection,
-        recent: RecentEvents,
-        changes: Changes,
-        advances: list[Advance],
-    ) -> None:
-        """Project what this process committed; what does not follow is searched for in the log."""
+    def _advance(self, slice: _Slice) -> None:
+        """Move the positions by compare-and-set, which rolls back one of two projectors."""
+        # A lock on each stream before its events are read would also keep projectors apart, but
+        # appends would wait for it.
+        lost = _not_advanced(slice.connection, slice.advances) if slice.advances else set()
+        if lost:
+            self._contended |= lost
+            raise ConcurrentUpdate(
+                "Another process wrote the same read models; this one tries again."
+            )
+        self.done += sum(reached - projected for reached, _, projected in slice.advances)
+
+    # Folding
+
+    def _project_recent(self, slice: _Slice, recent: RecentEvents) -> None:
+        """Project what this process committed; what does not follow is read from the log."""
         taken = recent.take(RECENT_EVENTS)
-        positions = self._positions.of(connection, [table for table, _ in taken])
+        tables = [table for table, _ in taken]
+        positions = self._positions.of(slice.connection, tables)
         for table, found in taken:
             stream_id, projected = positions.get(table, (None, 0))
             if stream_id is None or stream_id in self.stopped or found[-1].version <= projected:
-                continue  # in the last case a search has projected them
+                continue  # in the last case a slice that read the log has projected them
             if found[0].version > projected + 1:
-                self._due |= Due.SEARCH
+                self._due |= Due.CATCH_UP
                 continue
             found = found[projected + 1 - found[0].version :]
-            stream = StreamKey(stream_id, table)
-            reached = self._project(
-                connection, stream, projected, found, found[-1].version, changes, advances
-            )
-            self._positions.put(table, stream_id, reached)
-            if reached < found[-1].version and stream_id not in self.stopped:
+            stream, last = StreamKey(stream_id, table), found[-1].version
+            reached = self._project(slice, stream, projected, found, upto=last)
+            if reached < last and stream_id not in self.stopped:
                 recent.put_back(table, reached + 1)
-        recent.projected([table for table, _ in taken])
+        recent.projected(tables)
         if recent.pop_incomplete():
-            self._due |= Due.SEARCH
+            self._due |= Due.CATCH_UP
 
-    def _project_lagging(
-        self, connection: Connection, changes: Changes, advances: list[Advance]
-    ) -> bool:
-        """Project lagging streams, if they are to be searched for; True if there are more."""
-        if Due.LOOK in self._due:
-            self._due &= ~Due.LOOK
+    def _project_lagging(self, slice: _Slice) -> bool:
+        """Project lagging streams if that is due; True if there are more."""
+        connection = slice.connection
+        if Due.POLL in self._due:
+            self._due &= ~Due.POLL
             self._resume_advanced(connection)
-            self._lagging.sweep(connection)
+            self._lagging.unmark_quiet(connection)
             if self._lagging.is_stuck(connection, without=self.stopped):
-                self._due |= Due.SEARCH
-        if self._recent is not None and Due.SEARCH not in self._due:
+                self._due |= Due.CATCH_UP
+        if self._recent is not None and Due.CATCH_UP not in self._due:
             return False
         folding = self._streams.folding
-        without = [*self.stopped, *self._passed_over]
+        without = [*self.stopped, *self._contended]
         rows = self._lagging.next(connection, without=without, first=folding)
         if folding is not None and (not rows or rows[0][0] != folding):
             self._streams.forget_rounds()  # another node has projected it, or is at it
         for stream_id, group in groupby(rows, key=itemgetter(0)):
             found = list(group)
             _, table, projected, upto = found[0][:4]
-            stream, events = StreamKey(stream_id, table), records(row[4:] for row in found)
-            reached = self._project(connection, stream, projected, events, upto, changes, advances)
-            self._positions.put(table, stream_id, reached)
-        if len(rows) == self._events or self._streams.postponed or folding is not None:
+            events = records(row[4:] for row in found)
+            self._project(slice, StreamKey(stream_id, table), projected, events, upto=upto)
+        if len(rows) == self._events or self._streams.slice_full or folding is not None:
             return True
-        again, self._passed_over = bool(self._passed_over), set()
-        self._due = Due.SEARCH if again else Due.NOTHING
+        again, self._contended = bool(self._contended), set()
+        self._due = Due.CATCH_UP if again else Due.NOTHING
         return again
 
     def _resume_advanced(self, connection: Connection) -> None:
@@ -227,20 +244,20 @@ class Projector:
 
     def _project(
         self,
-        connection: Connection,
+        slice: _Slice,
         stream: StreamKey,
         projected: int,
         rows: Sequence[EventRecord],
+        *,
         upto: int,
-        changes: Changes,
-        advances: list[Advance],
     ) -> int:
         """Project one stream's next events; the version that was reached."""
         reached = self._streams.project(
-            connection, stream, after=projected, rows=rows, upto=upto, into=changes
+            slice.connection, stream, after=projected, rows=rows, upto=upto, into=slice.changes
         )
         if reached.stopped is not None:
-            at = connection.exec_driver_sql(_PROJECTED, (stream.id,)).scalar()
+            # What looks like damage may be a table that was archived since its rows were read.
+            at = slice.connection.exec_driver_sql(_PROJECTED, (stream.id,)).scalar()
             if at != projected:
                 raise ConcurrentUpdate(
                     "Another process has projected or archived a table; this one tries again."
@@ -249,7 +266,8 @@ class Projector:
             fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
             _log.error("projection of a table stopped", extra={"fields": fields})
         if reached.version > projected:
-            advances.append((reached.version, stream.id, projected))
+            slice.advances.append((reached.version, stream.id, projected))
+        self._positions.put(stream.table, stream.id, reached.version)
         return reached.version
 
 

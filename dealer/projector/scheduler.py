@@ -22,8 +22,8 @@ from dealer.projector.runner import Projector, events_per_slice
 
 APPENDS = 4096
 SECONDS = 0.25
-LOOK_SECONDS = 2.0
-"""Interval of the looks for streams that no other process projects any more."""
+POLL_SECONDS = 2.0
+"""Interval of the polls for streams that no other process projects any more."""
 
 RETRY_SECONDS = 5.0
 """Delay after a database failure."""
@@ -35,7 +35,7 @@ class ProjectionScheduler:
     """Runs a Projector's slices on the log's writer thread; used on the event loop.
 
     Call `start` once the log is open: it projects what an earlier process left. `recent` has what
-    this process commits; for commits of others that it knows of, call `projector.search`.
+    this process commits; for commits of others that it knows of, call `projector.catch_up`.
     `slice_seconds` has the time of each slice, without its COMMIT.
     """
 
@@ -44,7 +44,7 @@ class ProjectionScheduler:
     ) -> None:
         self.projector = Projector(recent=recent, events=events_per_slice(log.dialect))
         self.slice_seconds = Histogram(LONG_SECONDS)
-        self._look_timer: asyncio.TimerHandle | None = None
+        self._poll_timer: asyncio.TimerHandle | None = None
         self._log = log
         self._appends = appends
         self._seconds = seconds
@@ -59,9 +59,9 @@ class ProjectionScheduler:
         self._failure = LastingFailure()
 
     def start(self) -> None:
-        """Start a first projection, and look for lagging streams from now on."""
+        """Start a first projection, and poll for lagging streams from now on."""
         self._begin()
-        self._schedule_look()
+        self._schedule_poll()
 
     @property
     def lag_seconds(self) -> float:
@@ -89,7 +89,7 @@ class ProjectionScheduler:
         """Wait until every event that is in the log now is in the read models."""
         while (running := self._running) is not None:
             await asyncio.wait((running,))
-        self.projector.search()
+        self.projector.catch_up()
         started = self._begin()
         if started is not None:
             await asyncio.shield(started)
@@ -97,20 +97,20 @@ class ProjectionScheduler:
     def close(self) -> None:
         """Start no further slices; a running one is committed or rolled back by the log."""
         self._closed = True
-        for timer in (self._timer, self._look_timer):
+        for timer in (self._timer, self._poll_timer):
             if timer is not None:
                 timer.cancel()
-        self._timer = self._look_timer = None
+        self._timer = self._poll_timer = None
 
-    def _schedule_look(self) -> None:
-        self._look_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+    def _schedule_poll(self) -> None:
+        self._poll_timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)
 
-    def _look(self) -> None:
-        self.projector.look()
+    def _poll(self) -> None:
+        self.projector.poll()
         if self._timer is None:
             self._begin()
         if not self._closed:
-            self._schedule_look()
+            self._schedule_poll()
 
     def _wait(self, seconds: float) -> None:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._begin)

@@ -32,7 +32,7 @@ from dealer.proof.codec import decode
 COLUMNS = "version, type, schema, at, public, commitment, hidden"
 """The columns of `event` of which `records` makes EventRecords."""
 
-AHEAD = 50_000
+LONGEST_SEARCH = 50_000
 """Events that are searched for the end of a round: some 15 ms."""
 
 _ROWS = f"SELECT {COLUMNS} FROM event WHERE stream = ? AND version BETWEEN ? AND ? ORDER BY version"
@@ -94,7 +94,7 @@ class StreamProjector:
 
     It takes at most `bound` bytes, not counting the stream that was used last. It is used only if
     its version matches, so it does no harm if its transaction was rolled back. A slice folds
-    all events of open rounds, and of closed ones as many as make it `events`; `postponed` says
+    all events of open rounds, and of closed ones as many as make it `events`; `slice_full` says
     whether more are due.
     """
 
@@ -103,7 +103,7 @@ class StreamProjector:
         self._bound = bound
         self._events = events
         self._left = events
-        self.postponed = False
+        self.slice_full = False
         # Closed rounds that were folded in part.
         self._folding: dict[StreamId, ClosedRound] = {}
         # Closed rounds that cannot be folded, by the version of their end, with the reason: their
@@ -118,14 +118,14 @@ class StreamProjector:
         return next(iter(self._folding), None)
 
     @property
-    def ahead(self) -> int:
+    def folded_events(self) -> int:
         """The events of closed rounds that were folded and are not counted as projected yet."""
         return sum(each.table.version - each.after for each in self._folding.values())
 
     def begin_slice(self) -> None:
         """Allow `events` more events."""
         self._left = self._events
-        self.postponed = False
+        self.slice_full = False
 
     def forget_rounds(self) -> None:
         """Fold rounds from their beginning: what a slice has written was not committed."""
@@ -178,7 +178,7 @@ class StreamProjector:
             found = self._closed_round(connection, stream.id, version, rest, upto)
             if found is not None and (stream.id, found.closed) not in self._refused:
                 if not self._left:
-                    self.postponed = True
+                    self.slice_full = True
                     return Reached(version)
                 version = self._fold_closed(connection, stream, found, version, rest, into)
             elif rest[0].type == "RoundClosed":
@@ -214,7 +214,7 @@ class StreamProjector:
             return _Span(opened, closed)
         last = rest[-1].version
         if closed is None and upto > last:
-            bounds = (stream_id, last + 1, min(upto, last + AHEAD))
+            bounds = (stream_id, last + 1, min(upto, last + LONGEST_SEARCH))
             closed = connection.exec_driver_sql(_CLOSED, bounds).scalar()
         return None if closed is None else _Span(version + 1, closed)
 

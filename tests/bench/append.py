@@ -99,7 +99,7 @@ async def _ours(log: Log, inserts: list[list[Insert]], *, wait: bool) -> float:
         else:
             done.clear()
             for request in batch:
-                log.submit(request)
+                log.writer.submit(request)
             await done.wait()
     seconds = time.perf_counter() - start
     log.writer.commit_listeners.remove(settled)

@@ -47,7 +47,7 @@ STAGES: list[tuple[str, Any, str]] = [
     ("decide: command to event", executor, "decide"),
     ("evolve: event to state", executor, "evolve"),
     ("queue for the writer", Writer, "submit"),
-    ("after the commit", CommandProcessor, "settled"),
+    ("after the commit", CommandProcessor, "on_result"),
     ("broadcast: frames, one per view", Broadcaster, "publish"),
     ("answer", Dispatcher, "_on_outcome"),
 ]

@@ -97,7 +97,7 @@ PLAYING = {
         "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "end", 5
     ),
     "after COMMIT, on the loop": Point(
-        "dealer.service.commands.processor:CommandProcessor.settled", "begin", 5
+        "dealer.service.commands.processor:CommandProcessor.on_result", "begin", 5
     ),
     "a command is received again": Point(
         "dealer.service.commands.processor:CommandProcessor.answer_repeated",
@@ -110,7 +110,7 @@ PLAYING = {
     ),
     "after reply": Point("dealer.gateway.session.dispatcher:Dispatcher._on_outcome", "end", 5),
     "after reply, before the next one's push": Point(
-        "dealer.service.commands.processor:CommandProcessor.settled", "end", 5
+        "dealer.service.commands.processor:CommandProcessor.on_result", "end", 5
     ),
     "the events a client missed are read": Point(
         "dealer.gateway.push.backlog:Backlog._send_next", "begin"

@@ -46,7 +46,7 @@ POINTS = {
         "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "end", 5
     ),
     "after COMMIT, on the loop": Point(
-        "dealer.service.commands.processor:CommandProcessor.settled", "begin", 5
+        "dealer.service.commands.processor:CommandProcessor.on_result", "begin", 5
     ),
     "after push, before reply": Point(
         "dealer.gateway.push.broadcaster:Broadcaster.publish", "end", 5

@@ -110,7 +110,7 @@ async def test_versions_and_results_are_in_order_over_changes_of_the_thread(
             count = MAX_ROWS + 1 if number % 50 == 10 else 1
             requests.append(append(A, version, *["{}"] * count))
             version += count
-            auto.log.submit(requests[-1])
+            auto.log.writer.submit(requests[-1])
             if number % 20 == 5:
                 works.append(auto.log.run_when_idle(lambda _: False))
             if number % 3:
@@ -268,7 +268,7 @@ async def test_an_internal_error_on_the_loop_answers_all_callers(
     assert "MemoryError" in str(answers[0])
     assert len(on_loop.answered) == 3
     with pytest.raises(DatabaseError, match="MemoryError"):
-        on_loop.log.submit(append(A, 0))
+        on_loop.log.writer.submit(append(A, 0))
 
 
 async def test_closing_writes_what_the_loop_had_not_committed(

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseLocked, Overloaded
-from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log
+from dealer.eventlog import Append, Appended, Chain, Conflict, Duplicate, Log
 from dealer.eventlog.postgres.locked import LONGEST_DELAY, Locked, LockedTables
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append
@@ -142,7 +142,7 @@ async def test_requests_for_a_locked_table_keep_their_order(database: TemporaryP
             results = await in_time(*waiting)
         assert results == [
             *(Appended(version) for version in (2, 3, 4)),
-            Known(3, b"digest of c"),
+            Duplicate(3, b"digest of c"),
             Appended(0),
             Conflict(4),
         ]
@@ -298,9 +298,9 @@ def test_one_request_is_retried_for_a_table_that_stays_locked() -> None:
     assert tables.seconds_until_due() is None
     of_a, of_b = [append(A, nth) for nth in range(5)], append(B, 0)
     assert tables.take(of_a[:2]) == of_a[:2]
-    assert tables.settle(of_a[:2], [Locked(), Locked()]) == ([], [])
+    assert tables.record(of_a[:2], [Locked(), Locked()]) == ([], [])
     assert tables.take([*of_a[2:], of_b])[-1:] == [of_b]
-    tables.settle([of_b], [Appended(1)])
+    tables.record([of_b], [Appended(1)])
     pauses = []
     for _ in range(9):
         pause = tables.seconds_until_due()
@@ -308,12 +308,12 @@ def test_one_request_is_retried_for_a_table_that_stays_locked() -> None:
         pauses.append(pause)
         tried = due(tables)
         assert tried == of_a[:1]
-        assert tables.settle(tried, [Locked()]) == ([], [])
+        assert tables.record(tried, [Locked()]) == ([], [])
         assert tables.count == 5
     assert pauses[0] < pauses[-1] <= LONGEST_DELAY
-    assert tables.settle(due(tables), [Appended(1)]) == (of_a[:1], [Appended(1)])
+    assert tables.record(due(tables), [Appended(1)]) == (of_a[:1], [Appended(1)])
     assert tables.take(()) == of_a[1:], "the table is free, so its queue is due at once"
-    assert tables.drain() == of_a[1:], "what was taken and not settled is not lost"
+    assert tables.drain() == of_a[1:], "what was taken and without a result is not lost"
     assert (tables.count, tables.seconds_until_due()) == (0, None)
 
 
@@ -325,16 +325,19 @@ def test_all_requests_of_a_table_fail_that_was_locked_too_long(
     tables = LockedTables(seconds=1.0)
     of_a, of_b = [append(A, nth) for nth in range(4)], append(B, 0)
     batch = [*of_a[:2], of_b]
-    assert tables.settle(batch, [Locked(doubtful=True), Locked(), Locked()]) == ([], [])
+    assert tables.record(batch, [Locked(in_doubt=True), Locked(), Locked()]) == ([], [])
     now += 0.9
     assert tables.take([of_a[2]]) == [of_a[0], of_b]
-    assert tables.settle([of_a[0], of_b], [Locked(), Appended(1)]) == ([of_b], [Appended(1)])
+    assert tables.record([of_a[0], of_b], [Locked(), Appended(1)]) == (
+        [of_b],
+        [Appended(1)],
+    )
     now += 0.9
     (tried,) = tables.take(())
-    decided = tables.settle([tried], [Locked()])
-    assert decided == (of_a[:3], [Locked(doubtful=True), Locked(), Locked()])
+    decided = tables.record([tried], [Locked()])
+    assert decided == (of_a[:3], [Locked(in_doubt=True), Locked(), Locked()])
     assert (tables.count, tables.in_doubt) == (0, set())
     late = of_a[3]
-    assert tables.settle(tables.take([late]), [Locked()]) == ([late], [Locked()]), "at once"
+    assert tables.record(tables.take([late]), [Locked()]) == ([late], [Locked()]), "at once"
     now += 60
-    assert tables.settle(tables.take([late]), [Locked()]) == ([], []), "it may be another lock"
+    assert tables.record(tables.take([late]), [Locked()]) == ([], []), "it may be another lock"

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dealer.errors import DatabaseError, DatabaseUnavailable, OutcomeUnknown
-from dealer.eventlog import Appended, Conflict, Known, Log
+from dealer.eventlog import Appended, Conflict, Duplicate, Log
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, append
 from tests.harness.database_link import DatabaseLink
@@ -33,7 +33,7 @@ async def test_a_connection_cut_at_the_commit_leaves_one_append_and_one_answer(
         assert list(results) == [Appended(1 + rows), Appended(1)]
         assert [each.version for each in await log.read(A)] == list(range(1, rows + 2))
         if command:
-            assert await log.append(request) == Known(2, b"digest of x")
+            assert await log.append(request) == Duplicate(2, b"digest of x")
 
 
 async def test_an_append_overtaken_while_its_connection_was_cut_is_a_conflict(
@@ -70,7 +70,7 @@ async def test_without_a_connection_the_outcome_is_unknown_until_the_command_is_
             await log.put_metadata("ready", b"")
         link.closed = False
         repeated = await log.append(append(A, 1, command="x"))
-        assert repeated == (Appended(2) if lost == "request" else Known(2, b"digest of x"))
+        assert repeated == (Appended(2) if lost == "request" else Duplicate(2, b"digest of x"))
         assert await log.head(A) == 2
 
 
@@ -105,8 +105,8 @@ async def test_a_server_killed_under_load_neither_loses_nor_doubles_an_append(
                 if isinstance(result, Conflict):
                     version = result.version
                     continue
-                assert isinstance(result, Appended | Known)
-                assert result.version == version + 1 or isinstance(result, Known)
+                assert isinstance(result, Appended | Duplicate)
+                assert result.version == version + 1 or isinstance(result, Duplicate)
                 version = max(version, result.version)
                 acknowledged[table].append(command)
                 progress.set()

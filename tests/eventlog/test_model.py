@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from dealer.eventlog import Append, Appended, Conflict, EventRecord, Known, Log, Result
+from dealer.eventlog import Append, Appended, Conflict, Duplicate, EventRecord, Log, Result
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, C
 from tests.harness.depth import amount
@@ -40,7 +40,7 @@ class Model:
         command = request.rows[0].command
         for row in rows:
             if command is not None and row.command == command:
-                return Known(row.version, row.digest)
+                return Duplicate(row.version, row.digest)
         if len(rows) != request.expected:
             return Conflict(len(rows))
         self.rows[request.table] = [*rows, *request.rows]

@@ -22,7 +22,7 @@ from dealer.errors import (
     DatabaseReadOnly,
     DatabaseUnavailable,
 )
-from dealer.eventlog import Append, Appended, Conflict, Known, Log
+from dealer.eventlog import Append, Appended, Conflict, Duplicate, Log
 from dealer.eventlog.backends import check_address
 from dealer.eventlog.db_errors import translate
 from dealer.eventlog.postgres import batch as postgres_batch
@@ -175,7 +175,7 @@ async def test_a_conflict_in_a_batch_affects_no_other_append(
         assert await one.checkpoints(tables[3]) == [(1 + count, "text\n\nline\n")]
         again = await asyncio.gather(*map(one.append, requests))
         assert again == [
-            Conflict(2) if table == tables[2] else Known(2, b"digest of c") for table in tables
+            Conflict(2) if table == tables[2] else Duplicate(2, b"digest of c") for table in tables
         ]
 
 

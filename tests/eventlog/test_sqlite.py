@@ -24,7 +24,7 @@ from dealer.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from dealer.eventlog import Appended, Conflict, Known, Log
+from dealer.eventlog import Appended, Conflict, Duplicate, Log
 from dealer.eventlog.backends import migrate_database, open_readonly
 from dealer.eventlog.db_errors import translate
 from dealer.eventlog.sqlite import store as sqlite
@@ -144,7 +144,7 @@ async def test_an_error_at_the_commit_leaves_no_part_of_the_batch(
         assert await log.append(append(C, 0, "1")) == Appended(1)
         assert await log.append(append(B, 1, "2")) == Conflict(0)
         assert await log.append(append(A, 1, "2", command="x")) == Appended(2)
-        assert await log.append(append(A, 1, "2", command="x")) == Known(2, b"digest of x")
+        assert await log.append(append(A, 1, "2", command="x")) == Duplicate(2, b"digest of x")
         assert await log.append(append(B, 0, "1")) == Appended(1)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged, DatabaseError, Overloaded, Unavailable
-from dealer.eventlog import Append, Appended, Chain, Conflict, EventRecord, Known, Log, admin
+from dealer.eventlog import Append, Appended, Chain, Conflict, Duplicate, EventRecord, Log, admin
 from tests.eventlog.conftest import TemporaryDatabase, TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append, cancelled_at, line_of, other_process, row
 
@@ -123,7 +123,7 @@ async def test_the_callback_is_called_after_the_commit_and_before_the_answers(
         future = log.append(append(A, 0))
         future.add_done_callback(lambda _: order.append("answered"))
         await future
-        log.submit(append(A, 1))
+        log.writer.submit(append(A, 1))
         await log.append(append(A, 2))
     assert order == ["1 on disk", "answered", "3 on disk"]
 
@@ -167,14 +167,14 @@ async def test_a_repeated_command_gets_its_first_result(database: TemporaryDatab
         await log.append(append(A, 0, "0"))
         assert await log.append(append(A, 1, "1", "2", command="x")) == Appended(3)
         await log.append(append(A, 3, "3"))
-        first = Known(2, b"digest of x")
+        first = Duplicate(2, b"digest of x")
         # The expected version does not matter: old, current, or one that the table never had.
         for expected in (1, 4, 9):
             assert await log.append(append(A, expected, "again", command="x")) == first
         assert await log.head(A) == 4
         found = await log.find_command(A, "x")
         assert found is not None
-        assert Known(found.version, found.digest) == first
+        assert Duplicate(found.version, found.digest) == first
         assert await log.find_command(A, "y") is None
 
 
@@ -184,7 +184,7 @@ async def test_another_command_with_the_same_id_gets_the_digest_of_the_first(
     async with await database.open() as log:
         await log.append(append(A, 0, command="x"))
         other = Append(A, 1, [replace(row(2, command="x"), digest=b"another body")])
-        assert await log.append(other) == Known(1, b"digest of x")
+        assert await log.append(other) == Duplicate(1, b"digest of x")
         assert await log.head(A) == 1
 
 
@@ -195,7 +195,7 @@ async def test_a_command_twice_in_one_batch_is_written_once(database: TemporaryD
             log.append(append(A, 1, command="x")),
             log.append(append(B, 0, command="x")),
         )
-        assert list(results) == [Appended(1), Known(1, b"digest of x"), Appended(1)]
+        assert list(results) == [Appended(1), Duplicate(1, b"digest of x"), Appended(1)]
 
 
 async def test_an_invalid_row_fails_only_its_own_append(
@@ -304,7 +304,7 @@ async def test_a_command_killed_between_commit_and_reply_is_known(
     await kill_at("die_after_commit", database)
     async with await database.open() as log:
         retry = Append(A, 0, [row(1, command="only once")])
-        assert await log.append(retry) == Known(1, b"only once")
+        assert await log.append(retry) == Duplicate(1, b"only once")
         assert await log.head(A) == 1
         assert await log.append(append(A, 1)) == Appended(2)
 
@@ -372,7 +372,7 @@ async def test_a_writer_that_fails_answers_all_callers(
         assert "restart the server" in str(answers[0])
         assert len(results) == 5
         with pytest.raises(DatabaseError, match="MemoryError"):
-            log.submit(append(A, 1))
+            log.writer.submit(append(A, 1))
 
 
 def note(size: int, root: str = "root") -> str:

@@ -26,7 +26,7 @@ def held_appends(service, monkeypatch) -> Iterator[list[Any]]:
     """The appends that are submitted in the block; none of them is made."""
     queued: list[Any] = []
     with monkeypatch.context() as patch:
-        patch.setattr(service.log, "submit", queued.append)
+        patch.setattr(service.log.writer, "submit", queued.append)
         yield queued
 
 
@@ -36,7 +36,7 @@ def lost_appends(service, monkeypatch) -> Iterator[list[Any]]:
     with held_appends(service, monkeypatch) as queued:
         yield queued
     for append in queued:
-        append.settled(append, DatabaseError("the disk failed"))
+        append.on_result(append, DatabaseError("the disk failed"))
 
 
 async def up_to_date(live_table: Any) -> None:
@@ -164,7 +164,7 @@ async def test_what_follows_a_move_is_not_done_for_the_player_who_was_quicker(
     table = await seat_and_shuffle(connect, gateway, players=1)
     (player,), live_table = table.players, service.live_table(table.id)
     async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as other:
-        there, submit = await other.load(table.id), service.log.submit
+        there, submit = await other.load(table.id), service.log.writer.submit
         with held_appends(service, monkeypatch) as queued:
             moving = player.send("seat.move", to=2)
             drawing = player.send("deck.draw")

@@ -99,7 +99,7 @@ async def test_a_table_whose_read_models_stop_is_named_while_the_server_stays_re
         assert found["dealer_projector_lag_seconds"] > 0
         # As `dealer rebuild` or another node would.
         await service.log.run_in_transaction(set_projected)
-        projection.projector.look()
+        projection.projector.poll()
         await projection.up_to_date()
         ready, found = await ready_and_metrics(gateway)
         assert ready == []

@@ -13,7 +13,7 @@ async def test_the_log_keeps_when_a_command_came_in(gateway, connect, monkeypatc
     table = await seat_and_shuffle(connect, gateway, players=1)
     (ann,) = table.players
     service = gateway.context.service
-    clock, submit = [service.now() + 1_000_000], service.log.submit
+    clock, submit = [service.now() + 1_000_000], service.log.writer.submit
     monkeypatch.setattr(service._executor, "now", lambda: clock[0])
     held, came = [], asyncio.Event()
 
@@ -21,7 +21,7 @@ async def test_the_log_keeps_when_a_command_came_in(gateway, connect, monkeypatc
         held.append(append)
         came.set()
 
-    monkeypatch.setattr(service.log, "submit", hold)
+    monkeypatch.setattr(service.log.writer, "submit", hold)
     for thinking in (3_000, 5_500):
         clock[0] += thinking
         received = clock[0]

@@ -125,9 +125,9 @@ class Game:
         self, stack: str = "deck", *, algorithm: str = "backward", steps: int | None = None
     ) -> None:
         self.do(StartShuffle(HOST, stack, algorithm, steps))
-        self.settle()
+        self.record_results()
 
-    def settle(self, *, silent: Sequence[int] = ()) -> None:
+    def record_results(self, *, silent: Sequence[int] = ()) -> None:
         """Every seat gives its entropy, silent ones only a digest, until the shuffle ends."""
         while self.table.round is not None and (shuffle := self.table.round.shuffle) is not None:
             number, k = self.table.round.number, shuffle.k
@@ -227,7 +227,7 @@ def random_step(game: Game, choice: int) -> None:
     elif number == 7 and game.table.round is not None:
         game.commit(silent=(1,) if rest % 3 == 0 else ())
     elif number in (8, 9):
-        game.settle(silent=(1,) if rest % 4 == 0 else ())
+        game.record_results(silent=(1,) if rest % 4 == 0 else ())
     elif number in (10, 11, 12):
         end: Literal["top", "bottom"] = "bottom" if rest % 2 else "top"
         game.tries(Draw(seat, 1 + rest % 2, ("deck", "pile:x")[rest % 6 == 0], end))

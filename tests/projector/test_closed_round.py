@@ -145,7 +145,7 @@ def test_a_shuffle_that_was_voided_is_part_of_a_closed_round(
     game = Game().sit("Ada", "Bob").open_round(entropy="players", shuffled=False)
     game.do(StartShuffle(HOST))
     game.commit()
-    game.settle(silent=(1,))
+    game.record_results(silent=(1,))
     game.shuffle()
     game.close_round().log(connection)
     assert first(game, "ShuffleVoided")

@@ -40,7 +40,7 @@ def played(choices: Sequence[int], *, name: str = "a", closed: bool = True) -> G
     for choice in choices:
         random_step(game, choice)
     if closed and game.table.round is not None:
-        game.settle()
+        game.record_results()
         game.close_round()
     return game
 

@@ -61,10 +61,10 @@ def marked(connection: Blocking) -> int:
     return len(connection.exec_driver_sql(MARKED).fetchall())
 
 
-def sweep(connection: Blocking, streams: LaggingStreams) -> None:
+def unmark_quiet(connection: Blocking, streams: LaggingStreams) -> None:
     """Look as often as one sweep takes."""
-    for _ in range(lagging.SWEEP):
-        connection.run(streams.sweep)
+    for _ in range(lagging.POLLS_PER_UNMARK):
+        connection.run(streams.unmark_quiet)
 
 
 def test_a_mark_is_taken_back_when_the_stream_was_quiet_between_two_sweeps(
@@ -77,13 +77,13 @@ def test_a_mark_is_taken_back_when_the_stream_was_quiet_between_two_sweeps(
     catch_up(one)
     behind.log(one)
     streams = LaggingStreams(events=10)
-    sweep(one, streams)
+    unmark_quiet(one, streams)
     assert marked(one) == 3
     busy.sit("Bob").log(one)
     one.exec_driver_sql("UPDATE stream SET projected = version WHERE id = ?", (busy.id,))
-    sweep(one, streams)
+    unmark_quiet(one, streams)
     assert sorted(one.exec_driver_sql(MARKED).fetchall()) == sorted([(busy.id,), (behind.id,)])
-    sweep(one, streams)
+    unmark_quiet(one, streams)
     assert one.exec_driver_sql(MARKED).fetchall() == [(behind.id,)]
 
 
@@ -104,11 +104,11 @@ def test_a_sweep_leaves_the_streams_that_a_transaction_has_locked(connect: Conne
     Game().log(one)
     catch_up(one)
     streams = LaggingStreams(events=10)
-    sweep(one, streams)
+    unmark_quiet(one, streams)
     other.exec_driver_sql("BEGIN")
     other.exec_driver_sql("SELECT * FROM stream FOR UPDATE")
     one.exec_driver_sql("SET lock_timeout = '1s'")
-    sweep(one, streams)
+    unmark_quiet(one, streams)
     other.exec_driver_sql("ROLLBACK")
     assert marked(one) == 1
 
@@ -117,8 +117,8 @@ def test_a_look_sweeps(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> Non
     one = connect()
     short_game().log(one)
     projector = catch_up(one, Projector())
-    monkeypatch.setattr(lagging, "SWEEP", 1)
+    monkeypatch.setattr(lagging, "POLLS_PER_UNMARK", 1)
     for _ in range(2):
-        projector.look()
+        projector.poll()
         once(one, projector.slice)
     assert marked(one) == 0

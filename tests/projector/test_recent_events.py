@@ -173,7 +173,7 @@ def test_a_round_is_closed_that_another_process_opened_and_projected(
         commit(connection, game, recent)
     else:
         game.log(connection)
-        projector.search()
+        projector.catch_up()
     with suppress(ConcurrentUpdate):
         catch_up(connection, projector)
     projector.rolled_back()
@@ -188,7 +188,7 @@ def test_a_table_that_another_process_has_archived_meanwhile_is_not_stopped(
     game = short_game()
     last = len(game.rows)
     game.log(connection, upto=last - 2)
-    projector.search()
+    projector.catch_up()
     catch_up(connection, projector)
     commit(connection, game, recent, upto=last - 1)
     catch_up(connection, projector)
@@ -221,10 +221,10 @@ def test_the_streams_of_a_dead_process_are_projected_after_two_searches(
 ) -> None:
     game = short_game()
     game.log(connection, upto=10)
-    projector.look()
+    projector.poll()
     catch_up(connection, projector)
     assert projected(connection) == [(10, 0)], "its own process may still do it"
-    projector.look()
+    projector.poll()
     catch_up(connection, projector)
     assert projected(connection) == [(10, 10)]
 
@@ -237,7 +237,7 @@ def test_a_stream_that_advances_between_two_searches_is_left_to_its_process(
     for version in (5, 10, 15):
         catch_up(connection, other)
         game.log(connection, upto=version)
-        projector.look()
+        projector.poll()
         catch_up(connection, projector)
     assert projected(connection) == [(15, 10)]
 
@@ -247,7 +247,7 @@ def test_a_search_is_not_delayed_by_recent_events_without_end(
 ) -> None:
     busy, other = Game("busy"), short_game("other")
     other.log(connection)
-    projector.search()
+    projector.catch_up()
     for number in range(6):
         busy.sit(f"player {number}")
         commit(connection, busy, recent)
@@ -261,7 +261,7 @@ def test_what_a_search_has_projected_causes_no_other_search(
 ) -> None:
     game = short_game()
     commit(connection, game, recent, upto=10)
-    projector.search()
+    projector.catch_up()
     once(connection, projector.slice)
     assert projected(connection) == [(10, 10)]
     commit(connection, game, recent, upto=15)
@@ -284,7 +284,7 @@ def test_a_stopped_stream_is_no_reason_to_search(
     assert projected(connection) == [(6, 5)]
     recent.add(game.id, events_of(game)[5:6], keep=False)
     for _ in range(3):
-        projector.look()
+        projector.poll()
         catch_up(connection, projector)
     assert projected(connection) == [(6, 5)]
 
@@ -303,14 +303,14 @@ def test_a_stopped_stream_that_another_process_projects_is_projected_again(
     catch_up(connection)  # another process, or a rebuild
     game.sit("Cid")
     commit(connection, game, recent)
-    projector.look()
+    projector.poll()
     catch_up(connection, projector)
     assert not projector.stopped
     game.sit("Di")
     commit(connection, game, recent)
     catch_up(connection, projector)
     for _ in range(2):
-        projector.look()
+        projector.poll()
         catch_up(connection, projector)
     assert models(connection) == expected(game)
 

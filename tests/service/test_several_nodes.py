@@ -117,7 +117,7 @@ async def test_a_load_during_an_append_has_the_events_of_others(
     here, there = await shared_table(one, two)
     await one.execute(here, StartShuffle(HOST))
     in_flight: list[Any] = []
-    submit, head = two.log.submit, two.log.head
+    submit, head = two.log.writer.submit, two.log.head
 
     async def submit_after_the_read(table: bytes) -> int | None:
         version = await head(table)
@@ -126,12 +126,12 @@ async def test_a_load_during_an_append_has_the_events_of_others(
         return version
 
     monkeypatch.setattr(two.log, "head", submit_after_the_read)
-    monkeypatch.setattr(two.log, "submit", in_flight.append)
+    monkeypatch.setattr(two.log.writer, "submit", in_flight.append)
     joining = asyncio.create_task(two.execute(there, TakeSeat("Eve")))
     async with asyncio.timeout(20):
         while not there.in_flight:  # noqa: ASYNC110  the task has been created only
             await asyncio.sleep(0)
-        monkeypatch.setattr(two.log, "submit", submit)
+        monkeypatch.setattr(two.log.writer, "submit", submit)
         assert (await two.load(here.table_id)).committed >= here.committed
         await joining
 
@@ -169,9 +169,9 @@ async def test_a_command_executed_elsewhere_during_the_search_is_not_refused(
     there.stored_commands.evicted = True
     expect = here.committed
     sent: dict[str, Any] = {"key": IdempotencyKey("s", "once", b"x"), "expect": expect}
-    find_command, submit = two.reader.find_command, two.log.submit
+    find_command, submit = two.reader.find_command, two.log.writer.submit
     in_flight: list[Any] = []
-    monkeypatch.setattr(two.log, "submit", in_flight.append)
+    monkeypatch.setattr(two.log.writer, "submit", in_flight.append)
     searched, may_continue = asyncio.Event(), asyncio.Event()
 
     async def slowly(live_table: Any, name: str) -> Any:
@@ -187,7 +187,7 @@ async def test_a_command_executed_elsewhere_during_the_search_is_not_refused(
         await searched.wait()
         first = await one.execute(here, TakeSeat("Eve"), **sent)
         assert first.version == there.table.version == expect + 1
-        monkeypatch.setattr(two.log, "submit", submit)
+        monkeypatch.setattr(two.log.writer, "submit", submit)
         submit(in_flight.pop())
         await ahead
         may_continue.set()

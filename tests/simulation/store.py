@@ -68,7 +68,7 @@ class SimulatedStore:
             written = iter([error] * len(free))
         is_free = set(map(id, free))
         results = [next(written) if id(one) in is_free else Locked() for one in batch]
-        decided = self._locked.settle(batch, results)
+        decided = self._locked.record(batch, results)
         self.undecided = self._locked.count
         return decided
 

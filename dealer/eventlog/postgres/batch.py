@@ -29,8 +29,8 @@ from dealer.eventlog.rows import (
     Append,
     Appended,
     Conflict,
+    Duplicate,
     EventRecord,
-    Known,
     Result,
     conflict_if_missing,
     merge_signatures,
@@ -102,7 +102,7 @@ _COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = $1"
 class Batch:
     """Requests and their results; `write` may be called again on another connection.
 
-    `in_doubt` are those that an earlier batch returned as `Locked` and doubtful. Without `bulk` all
+    `in_doubt` are those that an earlier batch returned as `Locked` and in_doubt. Without `bulk` all
     requests are written individually.
     """
 
@@ -277,11 +277,11 @@ async def _write_one(
         first = request.rows[0]
         if check_written and await _is_stored(raw, table, first):
             return Appended(request.end)
-        # A command that was carried out is Known, whatever version this request expects.
+        # A command that was carried out is Duplicate, whatever version this request expects.
         if first.command is not None:
             found = await raw.fetchrow(_COMMAND, table, stored_text(first.command))
             if found is not None:
-                return Known(found[0], decode_command(found[1], found[2])[1])
+                return Duplicate(found[0], decode_command(found[1], found[2])[1])
         broken = request.chain is not None and request.chain.broken
         version = heads.get(table, 0)
         if broken or version != request.expected:

@@ -34,10 +34,10 @@ _NEW_BACKOFF = partial(Backoff, first=FIRST_DELAY, longest=LONGEST_DELAY)
 class Locked(msgspec.Struct, frozen=True):
     """Not decided: another transaction locks the table.
 
-    `doubtful` if an earlier attempt, whose answer was lost, may have written it.
+    `in_doubt` if an earlier attempt, whose answer was lost, may have written it.
     """
 
-    doubtful: bool = False
+    in_doubt: bool = False
 
 
 @dataclass(slots=True)
@@ -61,11 +61,11 @@ class LockedTables:
         self.in_doubt: set[Append] = set()
         self._seconds = seconds
         self._tables: dict[bytes, _Table] = {}
-        self._trying: Sequence[Append] = ()  # taken, and not settled
+        self._trying: Sequence[Append] = ()  # taken, and without a result
 
     def take(self, requests: Sequence[Append]) -> Sequence[Append]:
         """What to try now, in the order of each table: what is due, and those of `requests` that
-        do not queue behind it. Then call `settle`.
+        do not queue behind it. Then call `record`.
 
         Of a table that was locked at the last attempt one append is tried: the others need not be
         sent to the database each time.
@@ -87,7 +87,7 @@ class LockedTables:
         self.count, self._trying = self._counted(), batch
         return batch
 
-    def settle(
+    def record(
         self, batch: Sequence[Append], results: Sequence[Result | Locked]
     ) -> tuple[Sequence[Append], Sequence[Result | Locked]]:
         """The decided appends and their results; the others are queued, before those of `take`.
@@ -102,7 +102,7 @@ class LockedTables:
         for request, result in zip(batch, results, strict=True):
             if isinstance(result, Locked):
                 locked.setdefault(request.table, []).append(request)
-                if result.doubtful:
+                if result.in_doubt:
                     self.in_doubt.add(request)
                 continue
             decided.append((request, result))
@@ -136,7 +136,7 @@ class LockedTables:
         return max(0.0, min(due) - monotonic()) if due else None
 
     def drain(self) -> list[Append]:
-        """Remove and return all appends, also those that were taken and not settled."""
+        """Remove and return all appends, also those that were taken and without a result."""
         queued = [request for table in self._tables.values() for request in table.queue]
         found = [*self._trying, *queued]
         self._tables.clear()

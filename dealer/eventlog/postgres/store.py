@@ -98,7 +98,7 @@ class PostgresStore:
             raise DatabaseUnavailable(f"The log in {self.name} is closed.")
         batch = self._locked.take(requests)
         results: Sequence[Result | Locked] = self._wait(self._write(batch)) if batch else ()
-        decided, results = self._locked.settle(batch, results)
+        decided, results = self._locked.record(batch, results)
         self.undecided = self._locked.count
         return decided, [self._result(*pair) for pair in zip(decided, results, strict=True)]
 
@@ -111,7 +111,7 @@ class PostgresStore:
             return result
         if request.chain is not None:
             request.chain.broken = True
-        return self._outcome_unknown("locked") if result.doubtful else lock_timeout_error(self.name)
+        return self._outcome_unknown("locked") if result.in_doubt else lock_timeout_error(self.name)
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         return self._wait(self._run(work, durable=durable))

@@ -20,7 +20,7 @@ from dealer.eventlog.rows import (
     Append,
     Appended,
     Conflict,
-    Known,
+    Duplicate,
     Result,
     conflict_if_missing,
     merge_signatures,
@@ -119,7 +119,7 @@ def _write_one(connection: Connection, request: Append, streams: dict[bytes, int
         return Conflict(0)
     number = streams[request.table]
     if request.rows:
-        # A command that was carried out is Known, whatever version this request expects.
+        # A command that was carried out is Duplicate, whatever version this request expects.
         known = _find_command(connection, number, request)
         if known is not None:
             return known
@@ -141,7 +141,7 @@ def _write_one(connection: Connection, request: Append, streams: dict[bytes, int
     return Appended(request.end)
 
 
-def _find_command(connection: Connection, number: int, request: Append) -> Known | None:
+def _find_command(connection: Connection, number: int, request: Append) -> Duplicate | None:
     """Where the log has the request's command."""
     command = request.rows[0].command
     if command is None:
@@ -150,7 +150,7 @@ def _find_command(connection: Connection, number: int, request: Append) -> Known
     if found is None:
         return None
     version, stored, digest = found
-    return Known(version, decode_command(stored, digest)[1])
+    return Duplicate(version, decode_command(stored, digest)[1])
 
 
 def _load_numbers(

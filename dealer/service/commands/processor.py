@@ -25,7 +25,7 @@ from dealer.errors import (
     Refused,
     VersionConflict,
 )
-from dealer.eventlog import Appended, Known, Log, Result
+from dealer.eventlog import Appended, Duplicate, Log, Result
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.stored_form import DIGEST
@@ -145,12 +145,12 @@ class CommandProcessor:
                 self._reject(live_table, execution, nothing)
                 return
             live_table.begin_append()
-            execution.settled = self.settled
+            execution.on_result = self.on_result
             try:
-                self._log.submit(execution)
+                self._log.writer.submit(execution)
             except Exception as error:
                 live_table.chain.broken = True
-                self.settled(execution, failed("queueing an append failed", error))
+                self.on_result(execution, failed("queueing an append failed", error))
                 return
             round_ = live_table.table.round
             if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
@@ -187,7 +187,7 @@ class CommandProcessor:
 
     # After a commit, on the loop
 
-    def settled(self, execution: CommandExecution, result: Result | DealerError) -> None:
+    def on_result(self, execution: CommandExecution, result: Result | DealerError) -> None:
         """Called by the log's writer, once for each append, in the order of commits.
 
         Publish first, then answer the caller, then the others that waited for it. If nothing was
@@ -264,7 +264,7 @@ class CommandProcessor:
         if isinstance(result, DealerError):
             execution.answer(unavailable(result))
         else:
-            if isinstance(result, Known) and result.digest is not None:
+            if isinstance(result, Duplicate) and result.digest is not None:
                 execution.duplicate_of = StoredCommand.read(result.version, result.digest)
             execution.attempts += 1
             live_table.pending_retries.append(execution)

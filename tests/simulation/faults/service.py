@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dealer.eventlog.recent import RecentEvents
-from dealer.eventlog.rows import Known
+from dealer.eventlog.rows import Duplicate
 from dealer.service.commands.deadlines import Deadlines
 from dealer.service.commands.processor import CommandProcessor
 from dealer.service.commands.reload import Reloader
@@ -171,7 +171,7 @@ def known_command_decided_again(
     lost: Any, self: CommandProcessor, live_table: Any, execution: Any, result: Any
 ) -> None:
     """What the log says of a command that another node carried out is not looked at."""
-    if isinstance(result, Known):
+    if isinstance(result, Duplicate):
         execution.name = execution.key = None
     lost(self, live_table, execution, result)
     execution.duplicate_of = None
