@@ -13,10 +13,9 @@ from hashlib import sha256
 from typing import Any
 
 from dealer.client.connection import Connection, require_table_id
-from dealer.client.moves import Deck, deck_spec
 from dealer.client.requests import Answered, Members, RetryPolicy
 from dealer.client.store import Store, TableStore, with_seat
-from dealer.client.table import RemoteTable
+from dealer.client.table import Deck, RemoteTable, deck_spec
 from dealer.client.table_session import OnEvent, TableSession
 from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
 from dealer.proof.checkpoint import Cosigner

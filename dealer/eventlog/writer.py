@@ -125,11 +125,16 @@ class Writer:
         self._max_queued = queue
         self._max_batch = batch
         self._loop = asyncio.get_running_loop()
+        # The loop appends, and the thread that commits pops: each is atomic, so `submit` takes no
+        # lock. A queue of the standard library would take one for every append.
         self._queue: deque[Append] = deque()
         self._batch: list[Append] = []  # being written, or left undecided by a failure
+        # Filled by both threads in commit order and delivered by the loop alone.
         self._decided: deque[tuple[Sequence[Append], Sequence[Result], float]] = deque()
         self._batches_since_job = 0
         self._jobs: deque[_Job] = deque()
+        # Held while the store is used. The store itself could lock, but then a commit of the loop
+        # would fall between a batch of the thread and its entry in `_decided`.
         self._store_lock = Lock()
         self._wakeup = Event()
         self._flush_scheduled = False
@@ -218,6 +223,8 @@ class Writer:
         self._flush_scheduled = False
         done = False
         on_loop = self._store.on_loop and self._policy.on_loop and not self._closing
+        # Not waiting: the thread may hold the lock for a slice of milliseconds, and no frame would
+        # be read meanwhile. What it leaves it finds at its next turn, with what came since.
         if on_loop and self._store_lock.acquire(blocking=False):
             try:
                 done = self._write_on_loop() and not self._store.maintenance_due()
@@ -229,15 +236,18 @@ class Writer:
 
     def _write_on_loop(self) -> bool:
         """Write the queue in one batch; False, with nothing done, if that is the thread's task."""
-        failed = bool(self._batch)
+        undecided = bool(
+            self._batch
+        )  # an earlier batch failed, and nothing may be written after it
         small = len(self._queue) <= self._max_batch and self._policy.allows(self._queue)
-        if failed or not small:
+        if undecided or not small:
             return False
         batch = self._take()
         try:
             if batch:
                 self._write(batch, wait=False)
         except DatabaseLocked:
+            # Back to the front, in its order: what was queued later may be decided on it.
             self._queue.extendleft(reversed(batch))
             return False
         except Exception as error:
@@ -262,6 +272,7 @@ class Writer:
                 except Exception as error:
                     self._report(error)
             self.delivery_seconds.observe(perf_counter() - decided_at)
+            # Once for a batch and not for each append: most listeners only count or wake.
             for listener in tuple(self.commit_listeners):
                 try:
                     listener(pairs)
@@ -328,6 +339,8 @@ class Writer:
         with self._store_lock:
             written = self._write_on_thread()
             maintenance_due = self._store.maintenance_due()
+        # Maintenance comes after the callback was scheduled: a WAL checkpoint takes as long as some
+        # dozens of commits, and would delay answers that are durable already.
         if written:
             # The lock is free again, so that the loop can commit what the callback submits.
             self._call_on_loop(self._deliver)
@@ -387,6 +400,8 @@ class Writer:
         """Write a batch and pass it on to `_deliver`; DatabaseLocked only if not `wait`."""
         batch, results = self._append(batch, wait=wait)
         if batch:
+            # Before any result is seen: a process that is killed here has marked less than it
+            # wrote, never more than the log has.
             self.mark(batch, results)
             self._decided.append((batch, results, perf_counter()))
 
@@ -400,6 +415,8 @@ class Writer:
         except DatabaseError as error:
             if not wait and isinstance(error, DatabaseLocked):
                 raise
+            # Every append of the batch gets the error, and nothing is written again here: its
+            # caller knows whether it is worth repeating, and its command id says what was written.
             self._policy.failed()
             for append in batch:
                 if append.chain is not None:

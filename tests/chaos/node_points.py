@@ -57,7 +57,7 @@ POINTS = {
         "dealer.service.commands.reload:Reloader._reload", "begin"
     ),
     "the other's events are read": Point("dealer.service.tables.loading:Loader.advance", "end"),
-    "a hint arrives": Point("dealer.eventlog.postgres.notifier:Notifier._on_hint", "begin", 3),
+    "a hint arrives": Point("dealer.eventlog.postgres.reader:Notifier._on_hint", "begin", 3),
     "in the middle of projection": Point(
         "dealer.projector.writer:ReadModelWriter.write", "begin", 2
     ),

@@ -17,7 +17,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dealer.eventlog.postgres.notifier import Notifier
+from dealer.eventlog.postgres.reader import Notifier
 from dealer.service.nodes import head_poller
 
 LATE = 0.3

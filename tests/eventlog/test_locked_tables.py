@@ -16,7 +16,8 @@ from sqlalchemy import Connection
 
 from dealer.errors import DatabaseLocked, Overloaded
 from dealer.eventlog import Append, Appended, Chain, Conflict, Duplicate, Log
-from dealer.eventlog.postgres.locked import LONGEST_DELAY, Locked, LockedTables
+from dealer.eventlog.postgres.batch import Locked
+from dealer.eventlog.postgres.store import LONGEST_DELAY, LockedTables
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append
 from tests.harness.database_link import DatabaseLink
@@ -321,7 +322,7 @@ def test_all_requests_of_a_table_fail_that_was_locked_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("dealer.eventlog.postgres.locked.monotonic", lambda: now)
+    monkeypatch.setattr("dealer.eventlog.postgres.store.monotonic", lambda: now)
     tables = LockedTables(seconds=1.0)
     of_a, of_b = [append(A, nth) for nth in range(4)], append(B, 0)
     batch = [*of_a[:2], of_b]

@@ -10,9 +10,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from dealer.eventlog.postgres import notifier as module
+from dealer.eventlog.postgres import reader as module
 from dealer.eventlog.postgres.database import PostgresDatabase
-from dealer.eventlog.postgres.notifier import CHANNEL, Notifier
+from dealer.eventlog.postgres.reader import CHANNEL, Notifier
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B
 

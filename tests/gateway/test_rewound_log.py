@@ -10,7 +10,7 @@ import pytest
 
 import dealer
 from dealer.errors import HouseCheated
-from dealer.eventlog.postgres.notifier import Notifier
+from dealer.eventlog.postgres.reader import Notifier
 from dealer.gateway import Gateway
 from dealer.service.nodes import head_poller
 from tests.gateway.conftest import Connect, OpenGateway

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from dealer.eventlog.postgres.notifier import Notifier
+from dealer.eventlog.postgres.reader import Notifier
 from dealer.gateway import Gateway
 from dealer.proof.checkpoint import Cosigner
 from dealer.service.nodes import head_poller

@@ -62,12 +62,12 @@ def marked(connection: Blocking) -> int:
 
 
 def unmark_quiet(connection: Blocking, streams: LaggingStreams) -> None:
-    """Look as often as one sweep takes."""
+    """Call it as often as the marks take to be checked once."""
     for _ in range(lagging.POLLS_PER_UNMARK):
         connection.run(streams.unmark_quiet)
 
 
-def test_a_mark_is_taken_back_when_the_stream_was_quiet_between_two_sweeps(
+def test_a_mark_is_taken_back_when_the_stream_was_quiet_between_two_checks(
     connect: Connect,
 ) -> None:
     one = connect()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dealer.errors import Overloaded, Refused, Unavailable, VersionConflict
-from dealer.eventlog.postgres import notifier as hints
+from dealer.eventlog.postgres import reader as hints
 from dealer.game.commands import Actor, CheckDeadlines, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import dealer.backoff
 import dealer.eventlog.encryption
 import dealer.eventlog.log
-import dealer.eventlog.postgres.locked
+import dealer.eventlog.postgres.store
 import dealer.eventlog.writer
 import dealer.gateway.net.connection
 import dealer.gateway.pages.router
@@ -166,7 +166,7 @@ def replaced(
         (dealer.eventlog.writer, "Event", threads.Event),
         (dealer.eventlog.writer, "Lock", threads.Lock),
         (dealer.eventlog.writer, "perf_counter", loop.time),
-        (dealer.eventlog.postgres.locked, "monotonic", loop.time),
+        (dealer.eventlog.postgres.store, "monotonic", loop.time),
         (dealer.projector.scheduler, "monotonic", loop.time),
         (dealer.projector.scheduler, "perf_counter", loop.time),
         (dealer.gateway.server, "listening_sockets", listening_sockets),

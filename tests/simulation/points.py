@@ -32,7 +32,7 @@ _SIMULATED = {
     "dealer.eventlog.sqlite.store:SqliteStore.run": f"{_STORE}.run",
     "dealer.eventlog.postgres.store:PostgresStore.append": f"{_STORE}.append",
     "dealer.eventlog.postgres.store:PostgresStore.run": f"{_STORE}.run",
-    "dealer.eventlog.postgres.notifier:Notifier._on_hint": (
+    "dealer.eventlog.postgres.reader:Notifier._on_hint": (
         "tests.simulation.store:SimulatedNotifier.receive"
     ),
 }

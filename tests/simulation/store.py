@@ -15,7 +15,8 @@ from sqlalchemy import Connection
 from dealer.errors import DatabaseError, DatabaseFull, DatabaseLocked, OutcomeUnknown
 from dealer.eventlog.backends import Backend
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.postgres.locked import Locked, LockedTables
+from dealer.eventlog.postgres.batch import Locked
+from dealer.eventlog.postgres.store import LockedTables
 from dealer.eventlog.rows import Append, Appended, Result
 from dealer.eventlog.sqlite import batch
 from dealer.eventlog.store import Dialect, OnNotification, PoolUse

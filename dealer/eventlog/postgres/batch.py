@@ -21,9 +21,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from dealer.errors import DatabaseError
 from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
-from dealer.eventlog.postgres.locked import Locked
 from dealer.eventlog.rows import (
     ROW_COLUMNS,
     Append,
@@ -97,6 +98,15 @@ _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES ($1, $2, $3) ON CONF
 _STORED_NOTE = "SELECT note FROM checkpoint WHERE stream = $1 AND size = $2 FOR NO KEY UPDATE"
 _UPDATE_NOTE = "UPDATE checkpoint SET note = $3 WHERE stream = $1 AND size = $2"
 _COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = $1"
+
+
+class Locked(msgspec.Struct, frozen=True):
+    """Not decided: another transaction locks the table.
+
+    `in_doubt` if an earlier attempt, whose answer was lost, may have written it.
+    """
+
+    in_doubt: bool = False
 
 
 class Batch:
