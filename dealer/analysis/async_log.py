@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from dealer.analysis.past_table import PastTable, Viewer, past_table
 from dealer.analysis.records import LoggedEvent, LoggedRound, LoggedShuffle, LoggedTable
 from dealer.analysis.round_secrets import RoundSecrets, house_keys, taken_apart
-from dealer.analysis.shuffles import shuffles_of
 from dealer.errors import BadRequest, DatabaseReadOnly, UnknownTable
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
 from dealer.eventlog.backends import open_readonly
+from dealer.game import events
 from dealer.game.decide import NoRoundSecrets
 from dealer.history.replay import Game
 from dealer.projector.queries import ALL_TABLES
@@ -134,7 +135,7 @@ class AsyncLog:
         swaps: Sequence[Swap] = ()
         if any(event.type == "RoundClosed" for event in logged):
             swaps = (await self.game(table)).swaps
-        found = shuffles_of(logged, swaps)
+        found = _shuffles_of(logged, swaps)
         return [shuffle for shuffle in found if round in (None, shuffle.round)]
 
     async def state(self, table: str, at: int | None = None, *, viewer: Viewer = None) -> PastTable:
@@ -217,3 +218,51 @@ async def _logged(table: str, row: EventRecord, secrets: RoundSecrets) -> Logged
             secret = secrets.of(round_)
         event = event_of(row, secret)
     return LoggedEvent(table, row.version, row.at, round_, row.type, row.command, event)
+
+
+def _shuffles_of(logged: Iterable[LoggedEvent], swaps: Iterable[Swap]) -> list[LoggedShuffle]:
+    """All shuffles of a table in order, from all of its events and the recomputed swaps."""
+    found: dict[tuple[int, int], LoggedShuffle] = {}
+    committed: dict[tuple[int, int], list[int]] = defaultdict(list)
+    revealed: dict[tuple[int, int], list[int]] = defaultdict(list)
+    steps: dict[tuple[int, int], list[Swap]] = defaultdict(list)
+    for swap in swaps:
+        steps[swap.round, swap.shuffle_index].append(swap)
+    for entry in logged:
+        match entry.event:
+            case events.EntropyCommitted(round=round_, k=k, seat=seat):
+                committed[round_, k].append(seat)
+            case events.EntropyRevealed(round=round_, k=k, seat=seat):
+                revealed[round_, k].append(seat)
+            case events.ShuffleStarted() as event:
+                found[event.round, event.k] = _started(entry, event)
+            case events.DeckSealed(round=round_, k=k):
+                found[round_, k] = _ended(found[round_, k], entry, "sealed")
+            case events.ShuffleVoided(round=round_, k=k):
+                found[round_, k] = _ended(found[round_, k], entry, "voided")
+    return [
+        shuffle._replace(
+            committed=tuple(sorted(committed[id_])),
+            revealed=tuple(sorted(revealed[id_])),
+            swaps=tuple(steps[id_]),
+        )
+        for id_, shuffle in found.items()
+    ]
+
+
+def _started(entry: LoggedEvent, event: events.ShuffleStarted) -> LoggedShuffle:
+    return LoggedShuffle(
+        table=entry.table,
+        round=event.round,
+        k=event.k,
+        stack=event.stack,
+        n=event.n,
+        algorithm=event.algorithm,
+        steps=event.steps,
+        started=entry.version,
+        started_at=entry.at,
+    )
+
+
+def _ended(shuffle: LoggedShuffle, entry: LoggedEvent, outcome: str) -> LoggedShuffle:
+    return shuffle._replace(ended=entry.version, ended_at=entry.at, outcome=outcome)

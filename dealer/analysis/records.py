@@ -25,7 +25,7 @@ class LoggedTable(NamedTuple):
 class LoggedEvent(NamedTuple):
     """One event. `at` is when the server received its command, see `dealer/analysis/README.md`.
 
-    `round` is 0 outside of rounds. `command` is the role and id of the command, on the first event
+    `round` is 0 outside of rounds. `command` is the scope and id of the command, on the first event
     that it caused. `event` is of a class of `dealer.game.events`; its hidden member is None in a
     round that is open, unless the log was opened with the house key.
     """

@@ -202,7 +202,7 @@ class VerifiedLog:
     def _proves_link(self, after: int) -> bool:
         """Whether a snapshot after this version proves the link to the saved head.
 
-        Of two resumes, as host and as player, only one starts at the saved head.
+        If host and player both resume, only one of them starts at the saved head.
         """
         return self._link is not None and after == self._link.size
 

@@ -101,7 +101,7 @@ async def load_house_keys(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
 
 
 async def existing_house_keys(log: Log, file: Path) -> HouseKeys:
-    """As `load_house_keys`, but HouseKeyError for a house that has no key yet."""
+    """The keys of the house, see `load_house_keys`; HouseKeyError if it has none yet."""
     if not await key_checks(log):
         raise HouseKeyError("This house has no key yet; `dealer serve` makes the first.")
     return await load_house_keys(log, file, fresh=bytes(MASTER_BYTES))

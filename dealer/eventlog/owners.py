@@ -108,7 +108,7 @@ async def table_of_ref(log: ReadOnlyLog, key: int, ref: str) -> bytes | None:
 def claim(connection: Connection, table: bytes, *, key: int, ref: str | None) -> bytes:
     """Claim the id `table` for a key; with a `ref` that has a table already, returns that one's id.
 
-    Of two nodes that claim the same `ref` at the same time, both get the id of the first.
+    If two nodes claim the same `ref` at the same time, both get the id of the first.
     """
     connection.exec_driver_sql(_ADD, (table, key, ref))
     if ref is None:

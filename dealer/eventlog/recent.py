@@ -4,7 +4,7 @@ A committed event that is needed again is taken from here, the same record: by s
 or come back, notes of decks, followers of the feed, and the projector. What is not here is read
 from the log.
 
-Of a table are kept, always without a gap up to its newest event:
+These events of a table are kept, always without a gap up to its newest one:
 
 - what the projector has not taken yet;
 - with `keep`, while it has subscribers, the newest 8 events, and at most 8 KiB of them;

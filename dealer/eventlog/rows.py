@@ -181,7 +181,7 @@ def conflict_if_missing(request: Append, version: int) -> Conflict | None:
 def merge_signatures(stored: str, note: str) -> str:
     """One note with the signature lines of both; two processes may add cosignatures at once.
 
-    Of two lines by the same key the first is kept: a note may have one signature by each key.
+    If two lines are by one key, the first is kept: a note may have one signature by each key.
     Raises DatabaseDamaged if the texts differ: a table has one root for each size.
     """
     text, _, lines = stored.partition("\n\n")

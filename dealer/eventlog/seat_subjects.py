@@ -5,8 +5,8 @@ written after the SeatTaken event that it names, and is a shortcut: without it t
 found by the command id of that event (`service/identity/seat_claims.py`). A row whose seat was left
 has no effect. A table's rows go when it is archived.
 
-Of a user a row has a keyed digest of the issuer and the user's id there, of a ticket that of the
-ticket's id. The row of a ticket says which request was given the seat: all others are refused.
+The row of a user has a keyed digest of the issuer and the user's id there, that of a ticket one
+of the ticket's id; it also says which request was given the seat: all others are refused.
 
 A third kind of row has a service's own id of its user (the `subject` of a ticket) under the digest
 in the command id of the SeatTaken event. It is written before the event, so that every reader of

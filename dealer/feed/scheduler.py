@@ -26,7 +26,7 @@ POLL_SECONDS = 1.0
 """Seconds between two searches for events of other processes."""
 
 POLL_FOLLOWED_SECONDS = 0.5
-"""The same while this process has followers."""
+"""Seconds between two of these searches while this process has followers."""
 
 SEARCH_SECONDS = 30.0
 """Seconds after which marked tables are searched again although their versions are the same.

@@ -21,7 +21,7 @@ _CHECKPOINT = b'{"checkpoint":'
 class ReplayStep(NamedTuple):
     """One event and the state of the table before it.
 
-    Of `Game.steps` and `replay_bundle` the next step changes the same `table`; `Game.moments` gives
+    In `Game.steps` and `replay_bundle` the next step changes the same `table`; `Game.moments` gives
     each step a table of its own.
     `round` is 0 outside of rounds; `swap` is the recomputed swap, for a swap of a closed round.
     """
@@ -86,7 +86,7 @@ class Game(NamedTuple):
         return replay_bundle(self.leaves, self.swaps)
 
     def moments(self) -> Iterator[ReplayStep]:
-        """The same, each with a copy of the table that may be kept and compared with others."""
+        """All events, each with a copy of the table that may be kept and compared with others."""
         return (step._replace(table=copy_table(step.table)) for step in self.steps())
 
 

@@ -175,7 +175,7 @@ class Rebuild:
         stream_id = stream.id
         after = self._reached.setdefault(stream_id, 0)
         while after < upto and self._left > 0 and stream_id not in self.stopped:
-            # Of a round that is folded in part, its first row says that.
+            # If a round is folded in part, its first row is enough to go on with it.
             limit = 1 if self._streams.folding == stream_id else self._left
             rows = records(
                 connection.exec_driver_sql(_ROWS, (stream_id, after, upto, limit)).fetchall()

@@ -168,7 +168,7 @@ class StreamProjector:
     ) -> Reached:
         """Add to `into` the changes by `rows`, the events after version `after`.
 
-        Of a closed round the rest is read from the log if its end is at most at version `upto`.
+        The rest of a closed round is read from the log if its end is at most at version `upto`.
         """
         version, end = after, after + len(rows)
         while version < end:

@@ -273,7 +273,7 @@ class LockedTables:
     within a table is kept: later appends to it queue behind the locked ones. The delay between two
     attempts grows, so that a table that stays locked costs the batches of other tables little.
 
-    Of a table that stays locked for `seconds` all appends fail. `count` are those that are queued.
+    If a table stays locked for `seconds`, all of its appends fail. `count` appends are queued.
     `in_doubt` are those that an earlier attempt may have written.
     """
 
@@ -288,7 +288,7 @@ class LockedTables:
         """What to try now, in the order of each table: what is due, and those of `requests` that
         do not queue behind it. Then call `record`.
 
-        Of a table that was locked at the last attempt one append is tried: the others need not be
+        If a table was locked at the last attempt, one append is tried: the others need not be
         sent to the database each time.
         """
         if not self._tables:

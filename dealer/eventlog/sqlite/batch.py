@@ -66,7 +66,7 @@ def write_batch(
                 moves.append((expected + len(request.rows), number, expected))
                 parts.append((number, request.rows))
         if moves:
-            # Of several appends to one table each expects the version of the one before.
+            # Each of several appends to one table expects the version of the one before.
             if direct.executemany(driver, _MOVE, moves) != len(moves):
                 return None
             direct.executemany(driver, _ADD, encode_all(parts))

@@ -89,7 +89,7 @@ class SqliteStore:
             if not migrate.is_current(connection):
                 self._transaction(connection, migrate.upgrade)
             self._grow(connection)
-            # Of a new database SQLite creates the WAL with the first transaction.
+            # SQLite creates the WAL of a new database with the first transaction.
             self.identity.opened()
         except FAULTS as error:
             raise translate(error, name=self.name) from error
@@ -163,7 +163,7 @@ class SqliteStore:
                     _log.error("WAL checkpoint failed", extra={"fields": {"says": str(fault)}})
 
     def maintenance_due(self) -> bool:
-        # Of a WAL of the usual size, every fourth look is soon enough.
+        # Every fourth look is soon enough for a WAL of the usual size.
         self._looks = (self._looks + 1) % LOOKS
         if self._looks and self._wal_pages >= _USUAL_PAGES:
             return False
