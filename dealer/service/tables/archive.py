@@ -118,7 +118,7 @@ def _is_of(file: BinaryIO, record: ArchiveRecord) -> bool:
         head = open_note(note, key=record.house_key, table=end["table"])
     except NoteFault:
         return False
-    return (file.tell(), head, end["version"], end["at"], header["key"]) == (
+    return (file.seek(0, os.SEEK_END), head, end["version"], end["at"], header["key"]) == (
         record.length, (record.size, record.root), record.size, record.closed_at,
         record.house_key.hex(),
     )  # fmt: skip
