@@ -62,7 +62,7 @@ class Catalogue(NamedTuple):
         )
 
     def _games(self) -> bytes:
-        shown = ("game", "title", "players", "cards", "pack", "deck", "rules")
+        shown = ("game", "title", "players", "picture", "cards", "pack", "deck", "rules")
         return _dump([{k: game[k] for k in shown if k in game} for game in self.games.values()])
 
 

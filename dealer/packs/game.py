@@ -20,8 +20,11 @@ SHORT_DECKS = {36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK"}
 _WITHOUT_BUTTON = ("pile", "turn", "annotate", "open", "move_seat")
 BUTTONS = tuple(name for name in ACTIONS if name not in _WITHOUT_BUTTON)
 SEAT = "{seat}"
+PICTURE_MAX = 5
+"""Cards of a game's picture."""
 
-_GAME = ("game", "title", "players", "deck", "rules", "piles", "deal", "turn", "buttons", "help")
+_GAME = ("game", "title", "players", "picture", "deck", "rules", "piles", "deal", "turn", "buttons",
+         "help")  # fmt: skip
 _DECK = ("standard", "cards", "pack", "decks")
 _PILE = ("name", "title", "spread")
 _DEAL = ("title", "each", "piles", "when")
@@ -41,6 +44,7 @@ def read(
         raise ConfigurationError(f'game must be "{name}", like the name of the file.')
     players = _players(given.get("players"))
     deck, cards, pack = _deck(given.get("deck", {"standard": 52}), packs)
+    picture = _picture(given.get("picture"), deck)
     piles = [_pile(pile, f"piles, {n}") for n, pile in enumerate(_list(given, "piles", 40), 1)]
     if len({pile["name"] for pile in piles}) != len(piles):
         raise ConfigurationError("piles: each name occurs once.")
@@ -56,6 +60,7 @@ def read(
         "game": name,
         "title": members.text(given.get("title"), "title"),
         "players": players,
+        **({"picture": picture} if picture is not None else {}),
         "deck": deck,
         "cards": cards,
         **({"pack": pack} if pack is not None else {}),
@@ -110,6 +115,21 @@ def _deck(value: Any, packs: Mapping[str, Mapping[str, Any]]) -> tuple[Any, int,
         return codes or ("54" if jokers else "52"), cards, pack
     own = {"jokers": jokers} if codes is None else {"cards": codes}
     return {"decks": decks, **own}, cards, pack
+
+
+def _picture(value: Any, deck: Any) -> list[str] | None:
+    """The cards of the game's picture in the lobby, which are cards of its deck."""
+    if value is None:
+        return None
+    shoe: dict[str, Any] = deck if isinstance(deck, dict) else {"jokers": 2 * (deck == "54")}
+    codes = deck if isinstance(deck, list) else shoe.get("cards")
+    known = set(build(jokers=shoe["jokers"]) if codes is None else codes)
+    known |= {code.partition(".")[0] for code in known}  # of copies of a card
+    picture = members.items(value, "picture", least=1, most=PICTURE_MAX)
+    for code in picture:
+        if not isinstance(code, str) or code not in known:
+            raise ConfigurationError(f"picture: {json.dumps(code)} is not a card of the deck.")
+    return picture
 
 
 def _rules(value: Any) -> dict[str, Any]:

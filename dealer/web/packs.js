@@ -5,7 +5,7 @@
  * text.
  */
 
-import { part, useCardsOf } from "./cards.js";
+import { drawCard, part, useCardsOf } from "./cards.js";
 import { addStyles } from "./late_styles.js";
 import { fetchJson } from "./server_url.js";
 import { inLanguage } from "./texts.js";
@@ -54,6 +54,21 @@ export function usePack(pack) {
   root.style.setProperty("--card-back", colour);
   root.style.setProperty("--card-back-image", svg === null ? null : `url("${imageOf(svg)}")`);
   root.toggleAttribute("data-pack-back", svg !== null);
+}
+
+/**
+ * Let an element show a card of a pack that the page does not use; its back if there is no pack.
+ *
+ * @param {Pack | null} pack
+ * @param {HTMLElement} element
+ * @param {string | null} code
+ */
+export function drawCardOf(pack, element, code) {
+  const card = pack === null || code === null ? null : finder(pack)(code);
+  drawCard(element, card === null ? null : code);
+  if (card === null) return;
+  addStyles("packs.css");
+  card.draw(element);
 }
 
 /**

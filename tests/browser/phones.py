@@ -128,9 +128,7 @@ class Phones:
         phones = [await _phone(open_page, "/", 0)]
         page, fingers = phones[0].page, phones[0].fingers
         await page.get_by_label("Your name").fill(NAMES[0])
-        choice = page.locator("select[name=game]")
-        await expect(choice.get_by_role("option", name=game, exact=True)).to_have_count(1)
-        await choice.select_option(label=game)
+        await fingers.tap(page.get_by_role("radio", name=re.compile(f"^{re.escape(game)} ")))
         await fingers.tap(page.get_by_role("button", name="Open a table"))
         await page.wait_for_url(re.compile(r"/tables/[0-9a-f]{32}$"))
         await expect(own_hand(page)).to_be_visible()

@@ -13,6 +13,9 @@ pytestmark = pytest.mark.reuse_pages
 BUDGET = 120 * 1024
 """Bytes, compressed and with headers, that a browser may load before it shows a table."""
 
+LOBBY_BUDGET = 90 * 1024
+"""The same of the lobby, before anything is chosen."""
+
 OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((one) => {
   const box = one.getBoundingClientRect();
   if (box.width === 0 || getComputedStyle(one).visibility === "hidden") return false;
@@ -63,6 +66,19 @@ async def test_the_first_view_of_a_table_stays_within_the_budget(server, open_pa
     await page.get_by_role("button", name="Sit down").wait_for()
     await page.wait_for_load_state("networkidle")
     assert sum(loaded.bytes.values()) < 2_000, loaded.bytes
+
+
+@pytest.mark.reuse_pages(False)
+async def test_the_first_view_of_the_lobby_stays_within_the_budget(server, open_page) -> None:
+    page = await open_page("about:blank")
+    loaded = Transferred()
+    await loaded.watch(page)
+    await page.goto(f"http://127.0.0.1:{server.port}/")
+    await page.get_by_role("radio", name="Hearts 3–6 players").wait_for()
+    await page.wait_for_load_state("networkidle")
+    assert any(url.endswith("games.json") for url in loaded.bytes)
+    total = sum(loaded.bytes.values())
+    assert total < LOBBY_BUDGET, f"{total} bytes: {loaded.bytes}"
 
 
 @pytest.mark.parametrize("path", ["/", "/audit"])

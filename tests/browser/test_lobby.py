@@ -38,10 +38,33 @@ async def test_the_button_stands_after_the_choices(open_page) -> None:
     await page.get_by_text("Choose deck, seats and rules").click()
     button = page.get_by_role("button", name="Open a table")
     last = page.get_by_label("The host may collect the cards of players’ hands")
+    await last.scroll_into_view_if_needed()
+    await page.evaluate("scrollTo(0, document.scrollingElement.scrollHeight)")
     assert (await button.bounding_box())["y"] > (await last.bounding_box())["y"]
     await last.focus()
     await page.keyboard.press("Tab")
     await expect(button).to_be_focused()
+
+
+async def test_games_are_tiles_with_a_picture_and_their_players(open_page, axe) -> None:
+    page = await open_page("/", size=PHONE, has_touch=True, is_mobile=True)
+    tiles = page.locator(".tile")
+    await expect(tiles.last).to_contain_text("Any game")  # last, and chosen at first
+    await expect(tiles.last.get_by_role("radio")).to_be_checked()
+    hearts = tiles.filter(has_text="Hearts")
+    await expect(hearts).to_contain_text("3–6 players")
+    await expect(hearts.locator(".card")).to_have_count(2)
+    await expect(tiles.filter(has_text="Colours").locator(".card[data-pack]")).to_have_count(3)
+    await hearts.tap()
+    await expect(page.get_by_text("3 to 6 players, best with 4; 52 cards.")).to_be_visible()
+    await axe(page)
+    button = page.get_by_role("button", name="Open a table")
+    await expect(button).to_be_in_viewport()  # at the top of a list of games longer than a phone
+    await page.get_by_label("Your name").fill("Ada")
+    await button.tap()
+    await page.get_by_role("button", name="Menu").tap()
+    menu = page.get_by_role("dialog", name="Menu")
+    await expect(menu.get_by_role("button", name="How to play: Hearts")).to_be_visible()
 
 
 async def test_a_table_has_the_chosen_options(open_page, axe) -> None:

@@ -34,6 +34,9 @@ def english(text: Any) -> str:
 
 async def choose(page: Page, field: str, value: str) -> None:
     """Choose an entry of a list, once the server's lists are loaded."""
+    if field == "game":
+        await page.locator(f'input[name=game][value="{value}"]').check()
+        return
     chosen = page.locator(f"select[name={field}]")
     await chosen.locator(f'option[value="{value}"]').wait_for(state="attached")
     await chosen.select_option(value)

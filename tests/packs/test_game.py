@@ -47,6 +47,15 @@ def test_cards_of_each_player_by_their_number() -> None:
     assert [dealt_cards(found["deal"][0], players) for players in (2, 3, 4)] == [14, 21, 20]
 
 
+def test_a_picture_has_cards_of_the_deck() -> None:
+    assert game(picture=["As", "Kh"])["picture"] == ["As", "Kh"]
+    assert game(picture=["X1"], deck={"standard": 54})["picture"] == ["X1"]
+    assert game(picture=["As"], deck={"standard": 52, "decks": 2})["picture"] == ["As"]
+    assert game(picture=["9s"], deck={"standard": 24})["picture"] == ["9s"]
+    assert game(picture=["a2"], deck={"pack": "tiles", "decks": 3})["picture"] == ["a2"]
+    assert "picture" not in game()
+
+
 PILE = {"name": "board", "title": "Board"}
 
 
@@ -55,6 +64,10 @@ PILE = {"name": "board", "title": "Board"}
     [
         ({"game": "other"}, 'game must be "mine", like the name of the file'),
         ({"players": {"min": 3, "max": 2}}, "players: max must be a whole number from 3"),
+        ({"picture": ["X1"]}, 'picture: "X1" is not a card of the deck'),
+        ({"picture": ["8s"], "deck": {"standard": 24}}, 'picture: "8s" is not a card of the deck'),
+        ({"picture": []}, "picture must be a list of 1 to 5"),
+        ({"picture": [["As"]]}, "is not a card of the deck"),
         ({"deck": {}}, "deck must have one of standard, cards and pack"),
         ({"deck": {"standard": 40}}, "deck: standard must be 52, 54, 36, 32 or 24"),
         ({"deck": {"pack": "none"}}, "deck: this server has no pack none"),

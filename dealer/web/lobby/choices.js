@@ -4,6 +4,7 @@ import { element, field, setText } from "../dom.js";
 import { fetchJson } from "../server_url.js";
 import { loadPack, usePack } from "../packs.js";
 import { inLanguage, lobby as texts } from "../texts.js";
+import { tile } from "./tiles.js";
 
 const DECKS = ["52", "54", "36", "32", "24"];
 const SHORT_DECKS = { 36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK" };
@@ -15,7 +16,8 @@ export class Choices {
   /** @type {Map<string, any>} the games of `/games.json` by name */
   #games = new Map();
   #onPack;
-  #game = select("game", [["", texts.anyGame]]);
+  #tiles = element("fieldset", { class: "tiles" },
+    element("legend", {}, texts.game), tile(null));
   #gameMeans = hint("game-means", texts.anyGameMeans);
   #tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
   #seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
@@ -33,10 +35,10 @@ export class Choices {
   /** @param {(pack: import("../packs.js").Pack | null) => void} onPack another pack is chosen */
   constructor(onPack) {
     this.#onPack = onPack;
-    explain(this.#game, this.#gameMeans, () => this.#gameText());
+    explain(this.#tiles, this.#gameMeans, () => this.#gameText());
     explain(this.#preset, this.#presetMeans, () => texts.presetMeans[this.#preset.value]);
     explain(this.#entropy, this.#entropyMeans, () => texts.entropyMeans[this.#entropy.value]);
-    this.#game.addEventListener("change", () => this.#onGame());
+    this.#tiles.addEventListener("change", () => this.#onGame());
     this.#deck.addEventListener("change", () => this.#onDeck());
     this.#loadLists();
   }
@@ -45,7 +47,7 @@ export class Choices {
   get elements() {
     const choice = (input, label) => element("label", { class: "choice wide" }, input, label);
     return [
-      field(texts.game, this.#game), this.#gameMeans,
+      this.#tiles, this.#gameMeans,
       element("details", {}, element("summary", {}, texts.choose), element(
         "div", { class: "more" },
         field(texts.tableName, this.#tableName, { class: "field wide" }),
@@ -83,11 +85,11 @@ export class Choices {
     this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, inLanguage(title))));
     games.sort((a, b) => inLanguage(a.title).localeCompare(inLanguage(b.title)));
     for (const game of games) this.#games.set(game.game, game);
-    this.#game.append(...games.map(({ game, title }) => option(game, inLanguage(title))));
+    this.#tiles.lastElementChild.before(...games.map(tile));
   }
 
   #chosenGame() {
-    return this.#games.get(this.#game.value) ?? null;
+    return this.#games.get(this.#tiles.querySelector(":checked").value) ?? null;
   }
 
   #gameText() {
