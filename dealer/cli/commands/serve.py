@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from socket import AF_INET, SOCK_DGRAM, socket
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dealer.cli.garbage_collection import FullCollections
@@ -37,6 +38,9 @@ SWITCH_INTERVAL = 0.0005
 system call of the event loop is followed by such a wait while the writer thread computes."""
 
 _EVERY_ADDRESS = ("", "0.0.0.0", "::")
+
+ELSEWHERE = ("192.0.2.1", 9)
+"""An address for documentation (RFC 5737), to which the system has the route of any other."""
 
 
 @takes_settings
@@ -151,6 +155,7 @@ async def _serve(settings: Settings) -> None:
             service_port=settings.service_port,
             open_tables=settings.open_tables,
             lobby=settings.lobby,
+            finished=settings.finished,
             limits=settings.limits,
             origins=settings.origins or None,
             trusted_proxies=settings.trusted_proxies,
@@ -200,6 +205,17 @@ def _issuer(settings: Settings) -> Issuer | None:
     return issuer
 
 
+def network_address() -> str | None:
+    """This computer's IPv4 address in its network; None if it is in none."""
+    with socket(AF_INET, SOCK_DGRAM) as probe:
+        try:
+            probe.connect(ELSEWHERE)  # chooses the address; nothing is sent
+        except OSError:
+            return None
+        address = str(probe.getsockname()[0])
+    return None if address.startswith("127.") else address
+
+
 def _print_address(settings: Settings, gateway: Gateway) -> None:
     host = "127.0.0.1" if settings.host in _EVERY_ADDRESS else settings.host
     address = f"http://[{host}]" if ":" in host else f"http://{host}"
@@ -207,5 +223,7 @@ def _print_address(settings: Settings, gateway: Gateway) -> None:
         echo("Insecure test decks are on: the cards may be chosen. Use this server for tests only.")
     address = f"{address}:{gateway.port}{settings.path}"
     echo(f"The server is running at {address}")
+    if settings.host in _EVERY_ADDRESS and (own := network_address()):
+        echo(f"Players in the same network open http://{own}:{gateway.port}{settings.path}")
     echo(f"To see a game played from a terminal: {program()} demo --url {address}")
     sys.stdout.flush()
