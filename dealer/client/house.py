@@ -205,9 +205,10 @@ class House:
         session = self._follow(table, key=key)
         return await self._enter("table.watch", {"table": table}, session)
 
-    async def tables(self) -> list[Members]:
-        """The tables that the server lists publicly."""
-        result = await self._connection.ask("table.list", {}, table=None)
+    async def tables(self, *, closed: bool = False) -> list[Members]:
+        """The open tables that the server lists publicly, or the closed ones."""
+        which = {"state": "closed"} if closed else {}
+        result = await self._connection.ask("table.list", which, table=None)
         return list(result["tables"])
 
     async def _resume(self, table_id: str, *, key: bytes | None) -> RemoteTable:

@@ -156,6 +156,11 @@ class Settings:
         "Who may list the open public tables: anyone, or service: only services, each its own.",
         choices=WHO,
     )
+    finished: str = setting(
+        "anyone",
+        "Who may list the closed public tables: anyone, or service: only services, each its own.",
+        choices=WHO,
+    )
     house: str = setting(
         "localhost",
         "The house's name in the signatures of new tables; existing tables keep theirs.",

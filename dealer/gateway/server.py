@@ -80,9 +80,10 @@ class Gateway:
     """Serves one service on `host:port`, and its operator on `ops_host:ops_port`.
 
     Port 0 takes any free one; `ops_port` None opens none. `service_host:service_port`, None for
-    none, accepts connections with a service key only. `open_tables` and `lobby` are `anyone` or
-    `service`: who may open and list tables. `origins` are the web origins whose pages may connect
-    besides the server's own (by default those of this machine), "*" for all.
+    none, accepts connections with a service key only. `open_tables`, `lobby` and `finished` are
+    `anyone` or `service`: who may open tables, list the open ones, and list the closed ones.
+    `origins` are the web origins whose pages may connect besides the server's own (by default those
+    of this machine), "*" for all.
     `trusted_proxies` are addresses and networks of proxies whose headers are used. `host_names` are
     the names that requests may have in `Host`, besides localhost, any IP address, `host` and those
     in `origins`; the operator's port also accepts names without a dot, as of containers.
@@ -106,6 +107,7 @@ class Gateway:
         service_port: int | None = None,
         open_tables: str = "anyone",
         lobby: str = "anyone",
+        finished: str = "anyone",
         limits: Limits | None = None,
         origins: Sequence[str] | None = None,
         trusted_proxies: Sequence[str] = (),
@@ -130,6 +132,7 @@ class Gateway:
             issuer=issuer,
             players_open=open_tables == "anyone",
             players_list=lobby == "anyone",
+            players_list_closed=finished == "anyone",
         )
         names = [*host_names, host, *filter(None, map(name_of, origins or ()))]
         self.registry = ConnectionRegistry(self.context)
@@ -144,14 +147,16 @@ class Gateway:
         self._socket = WebSocketEndpoint(self.context, admission.check_socket)
         self._decks = DecksEndpoint(self.context, admission.check_decks, web, path=path)
         self._with_decks = decks
+        catalogue = catalogue or shipped()
         self._router = Router(
             self.context,
             admission.check_page,
             documents={
                 "/openrpc.json": partial(_described, "openrpc", path),
                 "/asyncapi.json": partial(_described, "asyncapi", path),
-                **(catalogue or shipped()).documents(),
+                **catalogue.documents(),
             },
+            catalogue=catalogue,
             frame_ancestors=frame_ancestors,
             appearance=appearance,
             web=web,

@@ -1,6 +1,7 @@
 """`python -m dealer.history text|phh LANGUAGE [ROUND]`: writes a history in a separate process.
 
-It reads a bundle from standard input and writes the gzipped history to standard output. The exit
+It reads from standard input a line of JSON, the titles of piles by game in that language, and a
+bundle, and writes the gzipped history to standard output. The exit
 code is 0, 1 if there is no such history or 2 if the bundle does not verify, with a sentence on
 standard error. The separate process returns the memory of the verification to the system.
 """
@@ -8,6 +9,7 @@ standard error. The separate process returns the memory of the verification to t
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 
 from dealer.errors import HistoryUnavailable, ProofFault
@@ -21,12 +23,13 @@ FAULT = 2
 
 
 def main(form: str, language: str, round: int | None) -> int:
+    games = json.loads(sys.stdin.buffer.readline())
     try:
         game = Game.read([line.removesuffix(b"\n") for line in sys.stdin.buffer])
         if form == "phh" and round is not None:
             made = phh.write(game, round=round)
         else:
-            lines = text.write(game, round=round, language=languages()[language])
+            lines = text.write(game, round=round, language=languages()[language], games=games)
             made = "".join(f"{line}\n" for line in lines)
     except (HistoryUnavailable, ProofFault) as error:
         sys.stderr.write(str(error))

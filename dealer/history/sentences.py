@@ -12,6 +12,7 @@ from dealer.game.events import Event
 from dealer.game.names import safe_text
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
 from dealer.game.state import SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.history.pile_titles import NO_GAMES, NO_TITLES, GameTitles, Titles, title_of, titles_at
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
 from dealer.proof.verify import Swap
@@ -53,31 +54,45 @@ TableEvent = (
 )
 
 
-def describe_all(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[Sentence]:
+def describe_all(
+    leaves: Iterable[str | bytes],
+    swaps: Iterable[Swap],
+    games: GameTitles = NO_GAMES,
+) -> Iterator[Sentence]:
     """An English sentence for each of the verified `leaves` of one table, from its first event on.
 
-    `swaps` are those that the verifier recomputed; without them a card is written as `??`.
+    `swaps` are those that the verifier recomputed; without them a card is written as `??`. `games`
+    are titles of piles by plain name, by game.
     """
-    return map(describe, replay_bundle(leaves, swaps))
+    for step in replay_bundle(leaves, swaps):
+        yield describe(step, titles=titles_at(step.table, games))
 
 
-def describe(step: ReplayStep, language: Language | None = None) -> Sentence:
-    """The sentence of one event, in a language, or in English."""
-    sentence, cards = _Describer(step.table, language)(step.event, step.swap)
+def describe(
+    step: ReplayStep, language: Language | None = None, titles: Titles = NO_TITLES
+) -> Sentence:
+    """The sentence of one event, in a language, or in English; `titles` are those of piles."""
+    sentence, cards = _Describer(step.table, language, titles)(step.event, step.swap)
     version, at, number, type_ = step[:4]
     return Sentence(version, at, number, type_, sentence, cards, step.swap)
 
 
-def named(table: Table, stack: str, language: Language | None = None) -> str:
+def named(
+    table: Table,
+    stack: str,
+    language: Language | None = None,
+    titles: Titles = NO_TITLES,
+) -> str:
     """A stack in words: "the deck", "the hand of Ann (seat 1)", "the discard pile"."""
-    return _Describer(table, language).stack(stack)
+    return _Describer(table, language, titles).stack(stack)
 
 
 class _Describer:
     """Sentences about events of a table whose state before the event is `table`."""
 
-    def __init__(self, table: Table, language: Language | None) -> None:
+    def __init__(self, table: Table, language: Language | None, titles: Titles) -> None:
         self._table = table
+        self._titles = titles
         self._language = language or english()
 
     def __call__(self, event: Event, swap: Swap | None) -> tuple[str, tuple[str, ...]]:
@@ -232,6 +247,9 @@ class _Describer:
         if stack == DECK:
             return self._text("deck")
         name = stack.removeprefix("pile:")
+        title = title_of(name, self._titles)
+        if title is not None:
+            return self._text("titled", title=title)
         kind, player = name if name in _COMMON_PILES else "other", ""
         if of_seat := _PILE_OF_SEAT.fullmatch(name):
             kind, player = of_seat["kind"], self._who(int(of_seat["seat"]))

@@ -13,6 +13,7 @@ from dealer.game.cards import UNKNOWN
 from dealer.game.events import CardsSwapped, EntropyClosed, RoundClosed, RoundOpened
 from dealer.game.names import safe_text
 from dealer.game.state import Round, Table
+from dealer.history.pile_titles import NO_GAMES, GameTitles, Titles, titles_at
 from dealer.history.printable import utc
 from dealer.history.replay import Game, ReplayStep
 from dealer.history.sentences import describe, named
@@ -22,12 +23,17 @@ WIDTH = 100
 
 
 def write(
-    game: Game, *, round: int | None = None, language: Language | None = None
+    game: Game,
+    *,
+    round: int | None = None,
+    language: Language | None = None,
+    games: GameTitles = NO_GAMES,
 ) -> Iterator[str]:
     """Lines, without newlines, of the whole table or of one round, in a language or in English.
 
-    In an open round a card that is not public is `??`. Raises HistoryUnavailable if there is no
-    such round.
+    `games` are titles of piles in that language by their plain names, by the name of the game. In
+    an open round a card that is not public is `??`. Raises HistoryUnavailable if there is no such
+    round.
     """
     texts = language or english()
     if round is not None:
@@ -43,10 +49,11 @@ def write(
         elif within and not step.round:
             yield ""
         within = step.round
+        titles = titles_at(step.table, games)
         if not isinstance(step.event, CardsSwapped):
-            yield f"{utc(step.at):%Y-%m-%d %H:%M:%S}  {_sentence(game, step, texts)}"
+            yield f"{utc(step.at):%Y-%m-%d %H:%M:%S}  {_sentence(game, step, texts, titles)}"
         if isinstance(step.event, RoundClosed) and step.table.round is not None:
-            yield from _final_stacks(step.table, step.table.round, texts)
+            yield from _final_stacks(step.table, step.table.round, texts, titles)
     if game.rounds > game.closed and round in (None, game.rounds):
         yield ""
         yield texts.text("history.openRound", round=game.rounds, unknown=UNKNOWN)
@@ -71,20 +78,20 @@ def _heading(opened: RoundOpened, step: ReplayStep, texts: Language) -> Iterator
     yield ""
 
 
-def _sentence(game: Game, step: ReplayStep, texts: Language) -> str:
-    sentence = describe(step, texts).sentence
+def _sentence(game: Game, step: ReplayStep, texts: Language, titles: Titles) -> str:
+    sentence = describe(step, texts, titles).sentence
     if isinstance(step.event, EntropyClosed) and step.version in game.roots:
         return texts.text("history.signed", sentence=sentence, root=game.roots[step.version])
     return sentence
 
 
-def _final_stacks(table: Table, round_: Round, texts: Language) -> Iterator[str]:
+def _final_stacks(table: Table, round_: Round, texts: Language, titles: Titles) -> Iterator[str]:
     """The stacks with all cards at the end of the round."""
     yield ""
     yield texts.text("history.finalStacks")
     for stack, cards in round_.stacks.items():
         if cards:
-            yield f"{named(table, stack, texts)}:"
+            yield f"{named(table, stack, texts, titles)}:"
             yield from _cards(round_.face(card) or UNKNOWN for card in reversed(cards))
 
 

@@ -53,6 +53,13 @@ class Catalogue(NamedTuple):
             for name, file in files.items()
         }
 
+    def pile_titles(self, tag: str) -> dict[str, dict[str, str]]:
+        """The titles of piles in a language, by game and by the plain name of the pile."""
+        return {
+            name: {pile["name"]: members.in_language(pile["title"], tag) for pile in game["piles"]}
+            for name, game in self.games.items()
+        }
+
     def _packs(self) -> bytes:
         return _dump(
             [

@@ -112,6 +112,13 @@ def text(value: Any, at: str) -> Text:
     return dict(value)
 
 
+def in_language(text: Text, tag: str) -> str:
+    """A text in a language, otherwise in English or the first language that it has."""
+    if isinstance(text, str):
+        return text
+    return text.get(tag) or text.get("en") or next(iter(text.values()))
+
+
 def _check_string(value: str, at: str) -> None:
     if not value.strip() or len(value) > TEXT_MAX or _UNSEEN.search(value):
         raise ConfigurationError(

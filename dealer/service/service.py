@@ -21,6 +21,7 @@ from dealer.eventlog.store import Notifier
 from dealer.feed.feed import Feed
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
+from dealer.projector.queries import FINISHED
 from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.clock import Clock, utc_ms
 from dealer.service.commands.background_tasks import BackgroundTasks
@@ -111,6 +112,7 @@ class Service:
         self.tokens_of = TokenKeys(key).of
         self.openers = Openers(log, key)
         self.lobby = Lobby(log, self.openers, per_network=per_network)
+        self.finished = Lobby(log, self.openers, per_network=per_network, listed=FINISHED)
         secrets = RoundSecretCache(log, key)
         self.reader = EventReader(log, self.recent, secrets, self.damaged)
         self.entries = self.reader.entries

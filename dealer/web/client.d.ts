@@ -97,8 +97,8 @@ export interface House {
   enter(table: string, options?: { key?: string; token?: string }): Promise<RemoteTable>;
   /** What is stored about a table. */
   kept(table: string): { seat: number | null; host: boolean; invite: string | null };
-  /** The tables that the server lists publicly. */
-  tables(): Promise<ListedTable[]>;
+  /** The open tables that the server lists publicly, or the closed ones. */
+  tables(options?: { closed?: boolean }): Promise<ListedTable[]>;
   /** Close the connection. Seats are kept: return with `join` or `enter` and the same store. */
   close(): Promise<void>;
   /** Call back on each change of `connection`; returns a function that stops that. */

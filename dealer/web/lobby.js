@@ -68,7 +68,7 @@ function columns() {
     open,
     status,
   );
-  const audit = element("a", { href: serverUrl("audit") }, texts.audit);
+  const finished = element("a", { href: serverUrl("finished") }, texts.audit);
   return element(
     "div", { class: "columns" },
     own(),
@@ -76,14 +76,14 @@ function columns() {
     element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
       element("h2", { id: "open-tables" }, texts.tables), empty, list,
-      element("p", { class: "muted" }, texts.auditBefore, " ", audit),
+      element("p", { class: "muted" }, texts.auditBefore, " ", finished),
     ),
   );
 }
 
 /** The tables at which this browser has a seat; nothing if there are none. */
 function own() {
-  const tables = ownTables();
+  const tables = ownTables({ closed: false });
   if (tables.length === 0) return "";
   return element(
     "section", { class: "panel own", "aria-labelledby": "own-tables" },

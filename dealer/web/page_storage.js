@@ -59,14 +59,18 @@ export function remember(key, value, storage = stored) {
   }
 }
 
-/** @typedef {{ id: string, name: string | null, seat: number }} OwnTable */
+/** @typedef {{ id: string, name: string | null, seat: number, closed: boolean }} OwnTable */
 
 /**
- * The tables at which this browser has a seat, the newest first.
+ * The open or the closed tables at which this browser has a seat, the newest first.
  *
+ * @param {{ closed: boolean }} which
  * @returns {OwnTable[]}
  */
-export function ownTables() {
+export const ownTables = ({ closed }) => readOwn().filter((one) => one.closed === closed);
+
+/** @returns {OwnTable[]} */
+function readOwn() {
   try {
     const tables = JSON.parse(stored.getItem(OWN_TABLES) ?? "[]");
     return Array.isArray(tables) ? tables : [];
@@ -82,7 +86,7 @@ export function ownTables() {
  * @param {OwnTable | null} table
  */
 export function keepOwnTable(id, table) {
-  const others = ownTables().filter((one) => one.id !== id);
+  const others = readOwn().filter((one) => one.id !== id);
   const tables = table === null ? others : [table, ...others].slice(0, OWN_TABLES_MAX);
   const text = JSON.stringify(tables);
   if (text !== (stored.getItem(OWN_TABLES) ?? "[]")) remember(OWN_TABLES, text);

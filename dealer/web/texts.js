@@ -29,6 +29,7 @@ export const shared = section("shared");
 export const lobby = section("lobby");
 export const table = section("table");
 export const audit = section("audit");
+export const finished = section("finished");
 export const explanation = section("explanation");
 const refusals = section("refusals");
 

@@ -190,7 +190,7 @@ class Phones:
         for one in self.players:
             await expect(one.page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
             await expect(
-                one.page.get_by_role("button", name=re.compile("^✓ Checked by this browser"))
+                one.page.get_by_role("button", name=re.compile("^The shuffle is fair ✓"))
             ).to_be_visible()
 
 

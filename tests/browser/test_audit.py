@@ -104,8 +104,9 @@ async def test_a_permalink_opens_its_moment(open_page, axe, played) -> None:
     page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     assert await answers(page) == UNSAVED
-    heading = page.get_by_role("heading", name="6 checks passed, 1 not checked")
+    heading = page.get_by_role("heading", name="The shuffle is fair, as far as this file shows")
     await expect(heading).to_be_visible()
+    await expect(page.get_by_text("6 checks passed, 1 not checked")).to_be_visible()
     await moment(page, "Swap 18 of 51")
     await page.get_by_text("Show the arithmetic").click()
     await expect(page.locator("#swap-i")).to_have_text("52 − 1 − 17 = 34")
@@ -381,7 +382,7 @@ async def test_a_given_key_and_checkpoint_are_used(open_page, tables, tmp_path) 
     page = await open_page("/audit")
     await checked(page, written(played.bundle.lines, tmp_path))
     await expect(page.locator("#against")).to_contain_text("only the key in the bundle")
-    await page.get_by_text("Enter a key or checkpoints").click()
+    await page.get_by_text("6 checks passed, 1 not checked").click()
     await page.get_by_label("The table’s key").fill("ab" * 32)
     await page.get_by_role("button", name="Check again").click()
     await expect(page.locator("#verdict-title")).to_have_text("A check failed")
@@ -390,7 +391,7 @@ async def test_a_given_key_and_checkpoint_are_used(open_page, tables, tmp_path) 
     await page.get_by_label("The table’s key").fill(str(played.bundle.key))
     await page.get_by_label("Checkpoints that you saved").fill(note)
     await page.get_by_role("button", name="Check again").click()
-    await expect(page.locator("#verdict-title")).to_have_text("All checks passed")
+    await expect(page.locator("#verdict-title")).to_have_text("The shuffle is fair")
     await expect(page.locator("#against")).to_contain_text("the table’s key that you gave")
     await expect(page.locator("#against")).to_contain_text("1 checkpoint that you gave")
     await page.get_by_label("The table’s key").fill("nonsense")
@@ -443,7 +444,7 @@ async def test_the_stored_key_token_and_heads_are_used(open_page) -> None:
     visitor.errors.expect("401")
     await visitor.goto(f"/tables/{table}/audit")
     await expect(visitor.get_by_role("alert").first).to_contain_text(
-        "Only players of this table may fetch its bundle"
+        "Only players of this table may check its game"
     )
     await expect(visitor.locator("#file")).to_be_visible()
 
@@ -452,7 +453,7 @@ async def test_an_open_round_cannot_be_replayed(open_page, axe, tables, tmp_path
     page = await open_page("/audit#round=2")
     await checked(page, written(tables[1].bundle.lines, tmp_path))
     await expect(page.locator("#no-replay")).to_contain_text("This round is not closed.")
-    await expect(page.locator("#verdict-words")).to_contain_text("One round is still open")
+    await expect(page.locator("#verdict-words")).to_contain_text("The last deal is not finished")
     await axe(page)
     await page.select_option("#round", "1")
     await moment(page, "Round 1 opens")
@@ -465,17 +466,17 @@ async def test_a_downloaded_page_works_without_a_server(
     page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     kept = {}
-    for name in ("The bundle", "This page as one file", "This page with the bundle inside"):
+    for name in ("The game as a file", "This page as one file", "This page with the game inside"):
         async with page.expect_download() as download:
             await page.get_by_role("button", name=name, exact=True).click()
         kept[name] = tmp_path / f"{name} {(await download.value).suggested_filename}"
         await (await download.value).save_as(kept[name])
     bundle = await server.bundle(played)
-    assert kept["The bundle"].read_bytes() == bundle
+    assert kept["The game as a file"].read_bytes() == bundle
     assert kept["This page as one file"].read_bytes() == await server.fetch("/audit.html")
     await server.close()
 
-    both = kept["This page with the bundle inside"]
+    both = kept["This page with the game inside"]
     home = await open_page(both.as_uri() + "#round=1&step=17", offline=True)
     await checked(home)
     assert await answers(home) == UNSAVED
@@ -484,14 +485,14 @@ async def test_a_downloaded_page_works_without_a_server(
     await home.wait_for_url("**#round=1&k=0&step=18")
     await axe(home)
     async with home.expect_download() as download:
-        await home.get_by_role("button", name="This page with the bundle inside").click()
+        await home.get_by_role("button", name="This page with the game inside").click()
     again = tmp_path / "again.html"
     await (await download.value).save_as(again)
     third = await open_page(again.as_uri())
     await checked(third)
     assert await answers(third) == UNSAVED
     async with third.expect_download() as download:
-        await third.get_by_role("button", name="The bundle", exact=True).click()
+        await third.get_by_role("button", name="The game as a file", exact=True).click()
     await (await download.value).save_as(tmp_path / "last.jsonl")
     assert (tmp_path / "last.jsonl").read_bytes() == bundle
 
@@ -505,13 +506,13 @@ async def test_a_bundle_inside_the_page_keeps_all_bytes(
     page = await open_page(one_file)
     await checked(page, bundle)
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="This page with the bundle inside").click()
+        await page.get_by_role("button", name="This page with the game inside").click()
     odd = tmp_path / "odd.html"
     await (await download.value).save_as(odd)
     other = await open_page(odd.as_uri())
     await checked(other)
     async with other.expect_download() as download:
-        await other.get_by_role("button", name="The bundle", exact=True).click()
+        await other.get_by_role("button", name="The game as a file", exact=True).click()
     await (await download.value).save_as(tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_bytes() == bundle.read_bytes()
 
@@ -554,7 +555,7 @@ async def test_without_webcrypto_no_result_is_shown(open_page, tables, tmp_path)
     await expect(page.get_by_role("alert").first).to_contain_text("nothing can be checked here")
     await expect(page.locator("#verdict")).to_be_hidden()
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="This page with the bundle inside").click()
+        await page.get_by_role("button", name="This page with the game inside").click()
     await (await download.value).save_as(tmp_path / "both.html")
     home = await open_page((tmp_path / "both.html").as_uri())
     await checked(home)

@@ -21,6 +21,8 @@ def tables() -> list[Played]:
 
 
 async def lines(page: Page) -> list[str]:
+    """The sentences, which the reader opens."""
+    await page.locator("#explained").evaluate("(one) => (one.open = true)")
     return await page.locator("#explained-lines li").all_inner_texts()
 
 

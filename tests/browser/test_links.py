@@ -87,3 +87,37 @@ async def test_a_ticket_in_a_link_gives_its_seat_once(open_page, server) -> None
     await expect(thief.get_by_text("This ticket was used before")).to_be_visible()
     await expect(thief.get_by_role("button", name="Sit down")).to_be_visible()
     await shop.close()
+
+
+async def test_the_share_sheet_comes_first_then_the_code_then_the_link(open_page, axe) -> None:
+    page = await open_page("/", size=PHONE, has_touch=True, is_mobile=True)
+    await page.add_init_script(
+        "navigator.share = async (what) => { window.shared = what; };"  # as on phones
+    )
+    link = await open_table(page, "Ada")
+    await page.get_by_role("button", name="Invite").tap()
+    dialog = page.get_by_role("dialog", name="Invite players")
+    share = dialog.get_by_role("button", name="Send the invitation…")
+    code = dialog.get_by_role("img", name="The same link as a QR code")
+    field = dialog.get_by_role("textbox", name="Invite link")
+    tops = [(await one.bounding_box())["y"] for one in (share, code, field)]
+    assert tops == sorted(tops)
+    await axe(page)
+    await share.tap()
+    assert await page.evaluate("window.shared") == {"title": "Ada’s table", "url": link}
+
+
+async def test_a_closed_table_has_no_invitation(open_page) -> None:
+    page = await open_page("/")
+    await open_table(page, "Ada")
+    invite = page.get_by_role("button", name="Invite")
+    await expect(invite).to_be_visible()
+    await page.get_by_role("button", name="Menu").click()
+    for _ in range(2):  # the second confirms it
+        await page.get_by_role("dialog").get_by_role("button", name="Close the table").click()
+    await expect(page.get_by_text("This table is closed").first).to_be_visible()
+    await expect(invite).to_be_hidden()
+    await page.keyboard.press("i")
+    await page.keyboard.press("Shift+?")
+    await expect(page.get_by_role("dialog")).to_have_count(1)  # the help, no invitation
+    await expect(page.get_by_role("dialog", name="Keys and gestures")).to_be_visible()

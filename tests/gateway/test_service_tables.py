@@ -279,6 +279,19 @@ async def test_only_services_list_tables(service, open_gateway, connect) -> None
     assert await player.call("table.state", table=table)
 
 
+async def test_a_player_lists_closed_tables(service, open_gateway, connect) -> None:
+    player = await connect(await open_gateway())
+    assert await player.call("table.list", state="closed") == {"tables": []}
+    for members in ({"state": "archived"}, {"limit": 5}, {"state": "closed", "limit": 5}):
+        refused = await refusal(player.call("table.list", **members))
+        assert refused.reason == "bad_request", members
+        assert "`state` may be closed" in str(refused)
+    hidden = await connect(await open_gateway(finished="service"))
+    refused = await refusal(hidden.call("table.list", state="closed"))
+    assert refused.reason == "not_entitled"
+    assert "tables" in await hidden.call("table.list")
+
+
 async def open_services_port(open_gateway: Any) -> Gateway:
     gateway: Gateway = await open_gateway(service_port=0)
     return gateway

@@ -95,6 +95,24 @@ async def test_one_network_cannot_fill_the_lobby_and_a_response_is_bounded(
     assert len(json.dumps({"tables": tables}, ensure_ascii=False).encode()) * LISTED / 8 < 65_536
 
 
+async def test_closed_tables_are_listed_by_the_same_rules(service: Service) -> None:
+    public, hidden, private, still_open = [
+        *await open_many(service, "192.0.2.7", 1),
+        *await open_many(service, "192.0.2.7", 1, listed=False),
+        *await open_many(service, "192.0.2.7", 1, watch="nobody"),
+        *await open_many(service, "192.0.2.7", 1),
+    ]
+    for table in (public, hidden, private):
+        await service.execute(await service.load(table), CloseTable(HOST))
+    assert [one["table"] for one in await listed(service)] == [still_open]
+    assert [one["table"] for one in await service.finished.tables()] == [public]
+    for table in await open_many(service, "198.51.100.9", 8):
+        await service.execute(await service.load(table), CloseTable(HOST))
+    await service.log.run_when_idle(Projector().slice)
+    service.finished._stale_at = 0.0
+    assert len(await service.finished.tables()) == 1 + 5  # of one network
+
+
 async def test_openers_are_known_at_other_nodes_and_after_a_restart(open_service, url) -> None:
     one = await open_service()
     await open_many(one, "192.0.2.7", 20)

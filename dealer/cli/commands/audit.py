@@ -12,6 +12,7 @@ from dealer.cli.options import AsJson, Database, HouseKey, HouseUrl, TableId, fi
 from dealer.cli.output import echo, echo_err, format_time, say_json
 from dealer.config import DATABASE
 from dealer.errors import DatabaseDamaged, DealerError
+from dealer.languages.language import DEFAULT
 
 if TYPE_CHECKING:
     from dealer.history.sentences import Sentence
@@ -99,13 +100,14 @@ async def _damage(database: str, table: str, house_key: Path | None) -> Database
 def _sentences(lines: list[bytes], report: Report) -> list[Sentence]:
     """Sentences for the events that were verified; none if the bundle is not a signed log."""
     from dealer.history.sentences import describe_all
+    from dealer.packs.catalogue import shipped
 
     if report.fault is not None:
         if report.fault.check in ("form", "heads", "saved"):
             return []
         lines = lines[: report.fault.line]
     leaves = (line for line in lines[1:] if not line.startswith(b'{"checkpoint":'))
-    return list(describe_all(leaves, report.swaps))
+    return list(describe_all(leaves, report.swaps, shipped().pile_titles(DEFAULT)))
 
 
 def _print(sentences: list[Sentence]) -> None:

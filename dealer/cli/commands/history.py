@@ -63,13 +63,16 @@ def history(
     """
     from dealer.history import text
     from dealer.history.poker import phh
+    from dealer.packs.catalogue import shipped
 
     language = language_of(lang)
     if language is None:
         raise typer.BadParameter(f"The languages are {', '.join(languages())}.")
     game = _read(source, database, url, house_key)
     if form is Format.text:
-        for line in text.write(game, round=only, language=language):
+        for line in text.write(
+            game, round=only, language=language, games=shipped().pile_titles(language.tag)
+        ):
             echo(line)
         return
     if only is None and game.rounds != 1:

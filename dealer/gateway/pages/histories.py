@@ -8,6 +8,7 @@ neither delays players nor enlarges the server.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -30,8 +31,10 @@ from dealer.gateway.pages.downloads import Download, HistoryCache, part_of, send
 from dealer.gateway.pages.ranges import Span
 from dealer.gateway.pages.streams import BLOCK, ConcurrencyLimit, blocks_of, stream
 from dealer.gateway.rate_limit.cpu_time import metered
+from dealer.history.pile_titles import GameTitles
 from dealer.history.poker import phh
 from dealer.languages.language import Language, accepted, language_of
+from dealer.packs.catalogue import Catalogue
 
 _WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
 
@@ -57,8 +60,9 @@ class Histories:
     bundle is read, see `blocks_of`.
     """
 
-    def __init__(self, reading: asyncio.Lock) -> None:
+    def __init__(self, reading: asyncio.Lock, catalogue: Catalogue) -> None:
         self._reading = reading
+        self._catalogue = catalogue
         self._process = asyncio.Lock()
         self._concurrency = ConcurrencyLimit("histories")  # a large one takes seconds
         self._cache = HistoryCache()
@@ -96,8 +100,8 @@ class Histories:
             if made is None:
                 _require_short(events, connection.limits.history)
                 with self._concurrency.admitted(connection.address):
-                    making = {"form": form, "language": language_for(request).tag}
-                    made = await self._make(connection, bundle, making, self.round_of(what))
+                    tag, round = language_for(request).tag, self.round_of(what)
+                    made = await self._make(connection, bundle, form, tag, round)
                 if made is None:
                     return None
                 if download.stored:
@@ -110,14 +114,22 @@ class Histories:
         self,
         connection: ClientConnection,
         bundle: AsyncGenerator[str],
-        how: dict[str, str],
+        form: str,
+        language: str,
         round: int | None,
     ) -> bytes | None:
         """The compressed history; None if the client disconnects."""
         await connection.turns.pause(connection.budget)
         async with self._process:
             blocks = blocks_of(bundle, self._reading)
-            making = partial(make_history, blocks, **how, round=round)
+            making = partial(
+                make_history,
+                blocks,
+                form=form,
+                language=language,
+                round=round,
+                games=self._catalogue.pile_titles(language),
+            )
             return await _while_connected(connection, metered(making, connection.budget.cpu))
 
     async def _send(
@@ -187,11 +199,17 @@ async def _decompressed(packed: bytes) -> AsyncGenerator[bytes]:
 
 
 async def make_history(
-    blocks: AsyncIterator[bytes], *, form: str, language: str, round: int | None
+    blocks: AsyncIterator[bytes],
+    *,
+    form: str,
+    language: str,
+    round: int | None,
+    games: GameTitles,
 ) -> bytes:
     """The history of the bundle that consists of `blocks`, compressed with gzip.
 
-    `form` is text or phh, `language` the tag of a language. Raises HistoryUnavailable where there
+    `form` is text or phh, `language` the tag of a language, and `games` has the titles of piles in
+    it, by game and by the plain name of the pile. Raises HistoryUnavailable where there
     is none, DatabaseDamaged if the bundle fails verification, Unavailable after `SECONDS`.
     Cancelling it ends the process.
     """
@@ -208,7 +226,7 @@ async def make_history(
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
         async with asyncio.timeout(SECONDS):
-            await _feed(process, blocks)
+            await _feed(process, games, blocks)
             made, said = await reading
             code = await process.wait()
     except TimeoutError:
@@ -223,10 +241,11 @@ async def make_history(
     return made
 
 
-async def _feed(process: Process, blocks: AsyncIterator[bytes]) -> None:
+async def _feed(process: Process, games: GameTitles, blocks: AsyncIterator[bytes]) -> None:
     assert process.stdin is not None
     # A process that ended early reports the reason itself.
     with suppress(ConnectionError):
+        process.stdin.write(json.dumps(games).encode() + b"\n")
         async for block in blocks:
             process.stdin.write(block)
             await process.stdin.drain()

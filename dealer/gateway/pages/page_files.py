@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from html import escape
 
 from dealer.languages.language import Language
 
@@ -16,10 +17,13 @@ SECTIONS = {
     "lobby": ("language", "shared", "refusals", "lobby"),
     "table": ("language", "shared", "refusals", "table"),
     "audit": ("language", "shared", "audit", "explanation"),
+    "finished": ("language", "shared", "refusals", "finished"),
+    "history": ("language", "shared", "finished"),
 }
 """By page, the sections of a language's file that it shows; other pages load less for it."""
 
 _NO_LANGUAGES = 'data-languages=""'
+_NO_SCRIPT = re.compile(r'<noscript data-says="(?P<key>[\w.]+)"></noscript>')
 
 _COLOUR = "#1d4b3a"
 _ICONS = (
@@ -83,9 +87,21 @@ def texts_of_pages(languages: Mapping[str, Language]) -> dict[str, bytes]:
 
 
 def list_languages(html: str, languages: Mapping[str, Language]) -> str:
-    """A page whose root element lists the languages with their directions, see `early.js`."""
+    """A page whose root element lists the languages with their directions, see `early.js`.
+
+    What it says without JavaScript, which would choose the language, is there in each of them.
+    """
     offered = " ".join(f"{tag}:{language.direction}" for tag, language in languages.items())
-    return html.replace(_NO_LANGUAGES, f'data-languages="{offered}"', 1)
+    html = html.replace(_NO_LANGUAGES, f'data-languages="{offered}"', 1)
+    return _NO_SCRIPT.sub(lambda found: _without_script(found["key"], languages), html)
+
+
+def _without_script(key: str, languages: Mapping[str, Language]) -> str:
+    sentences = "\n".join(
+        f'<p lang="{tag}" dir="{language.direction}">{escape(language.message(key))}</p>'
+        for tag, language in languages.items()
+    )
+    return f'<noscript>\n<div class="panel">\n{sentences}\n</div>\n</noscript>'
 
 
 def embedded(languages: Mapping[str, Language], page: str) -> str:

@@ -52,11 +52,12 @@ from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.session.context import GatewayContext
+from dealer.packs.catalogue import Catalogue
 from dealer.service.tables import archive as archived
 from dealer.service.tables.archive import ArchiveRecord
 
-PAGES = {"/": "lobby", "/audit": "audit"}
-TABLE_PAGES = {"": "table", "/audit": "audit"}
+PAGES = {"/": "lobby", "/audit": "audit", "/finished": "finished"}
+TABLE_PAGES = {"": "table", "/audit": "audit", "/history": "history"}
 BUNDLE = "/bundle.jsonl"
 FEED = "/feed"
 AUDIT_FILE = "/audit.html"
@@ -68,10 +69,10 @@ _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
 class Router:
     """Answers every HTTP request that is no WebSocket handshake.
 
-    `documents` are JSON documents by path, each made on its first request; `web` are the files of
-    the pages. `frame_ancestors` are the origins whose pages may show these pages in a frame. `path`
-    is the path under which clients reach this server; the targets of requests are without it.
-    `check` admits or refuses a request by its head.
+    `documents` are JSON documents by path, each made on its first request; those of `catalogue` are
+    among them. `web` are the files of the pages. `frame_ancestors` are the origins whose pages may
+    show these pages in a frame. `path` is the path under which clients reach this server; the
+    targets of requests are without it. `check` admits or refuses a request by its head.
     """
 
     keeps = False
@@ -82,6 +83,7 @@ class Router:
         check: Callable[[ClientConnection, Request], Response | None],
         *,
         documents: Mapping[str, Callable[[], bytes]],
+        catalogue: Catalogue,
         frame_ancestors: Sequence[str],
         appearance: Appearance,
         web: StaticFiles,
@@ -96,7 +98,7 @@ class Router:
         self._documents = documents
         self._document_files: dict[str, File] = {}
         self._reading = asyncio.Lock()  # see `blocks_of`
-        self._histories = Histories(self._reading)
+        self._histories = Histories(self._reading, catalogue)
         self._feed = FeedAnswers(context.service)
         self._bundles = Bundles(context.service, self._reading)
         self._archived_limit = ConcurrencyLimit("archived bundles")

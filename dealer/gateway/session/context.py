@@ -29,10 +29,11 @@ class GatewayContext:
     """`clock` gives seconds, for rates and deadlines. `document` makes the OpenRPC document.
 
     `issuer` is that of the JWTs by which its users take seats; None: there is none.
-    `players_open` and `players_list` say whether clients without a service key may open tables, and
-    list them. `sessions` counts those so far, `in_flight` the requests that are not answered yet.
-    `log_throttle` logs what clients cause, `budgets` are the rate limits of client addresses,
-    `tasks` the requests and pushes that take more than one step.
+    `players_open`, `players_list` and `players_list_closed` say whether clients without a service
+    key may open tables, list the open ones, and list the closed ones. `sessions` counts those so
+    far, `in_flight` the requests that are not answered yet. `log_throttle` logs what clients cause,
+    `budgets` are the rate limits of client addresses, `tasks` the requests and pushes that take
+    more than one step.
     """
 
     service: Service
@@ -43,6 +44,7 @@ class GatewayContext:
     issuer: Issuer | None = None
     players_open: bool = True
     players_list: bool = True
+    players_list_closed: bool = True
     sessions: int = 0
     in_flight: int = 0
     draining: bool = False

@@ -39,16 +39,26 @@ async def session_refresh(session: Session, call: Call) -> None:
 
 
 async def table_list(session: Session, call: Call) -> None:
-    """The open tables, newest first; for a service its own tables, by page."""
+    """The open tables, or the closed ones, newest first; for a service its own tables, by page."""
     q: p.TableList = call.params
     if session.service_key is not None:
         await _list_own(session, call, session.service_key)
         return
-    if q != p.TableList():
-        raise BadRequest("Only a service, with a service key, lists tables with parameters.")
-    if not session.context.players_list:
+    closed = q == p.TableList(state="closed")
+    if not closed and q != p.TableList():
+        raise BadRequest(
+            "Only a service, with a service key, lists tables with parameters; without one `state` "
+            "may be closed."
+        )
+    context = session.context
+    if closed and not context.players_list_closed:
+        raise NotEntitled(
+            "This server lists no finished tables: open the link that you were given."
+        )
+    if not closed and not context.players_list:
         raise NotEntitled("This server lists no tables: open the link that you were given.")
-    tables = cast("list[TableListing]", await session.context.service.lobby.tables())
+    listing = context.service.finished if closed else context.service.lobby
+    tables = cast("list[TableListing]", await listing.tables())
     session.answers.send_result(call, r.Tables(tables=tables))
 
 

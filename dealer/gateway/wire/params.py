@@ -127,7 +127,7 @@ class TableOpen(Params, kw_only=True):
 
 
 class TableList(Params, kw_only=True):
-    """All of them are for services, which list their own tables."""
+    """For services, which list their own tables; others may give `state`, as closed."""
 
     ref: Annotated[
         Ref | None, "only the table with this id of the service; may be left out for all"

@@ -166,7 +166,7 @@ class Event(TypedDict, total=False):
 
 
 class TableListing(TypedDict):
-    """A table in the lobby; `taken` counts occupied seats."""
+    """A table in a public list; `taken` counts occupied seats."""
 
     table: Table
     name: TableName

@@ -1,4 +1,4 @@
-"""Lobby: the newest open public tables, cached for a second.
+"""Lobby: the newest open public tables, or closed ones, cached for a second.
 
 At most a few tables of one network are listed, and the read models are queried once a second at
 most. An answer takes 64 KiB at most.
@@ -98,12 +98,21 @@ _NEWEST = 2**63 - 1
 
 
 class Lobby:
-    """Queries the read models of `log`; concurrent calls share one query."""
+    """Queries the read models of `log`; concurrent calls share one query.
+
+    `listed` is the query, LOBBY for open tables or FINISHED for closed ones.
+    """
 
     def __init__(
-        self, log: ReadOnlyLog, openers: Openers, *, per_network: int = PER_NETWORK
+        self,
+        log: ReadOnlyLog,
+        openers: Openers,
+        *,
+        per_network: int = PER_NETWORK,
+        listed: str = LOBBY,
     ) -> None:
         self._log = log
+        self._listed = listed
         self._openers = openers
         self._per_network = per_network
         self._query: asyncio.Task[list[dict[str, Any]]] | None = None
@@ -111,7 +120,7 @@ class Lobby:
         self._stale_at = 0.0
 
     async def tables(self) -> list[dict[str, Any]]:
-        """Open public tables, the newest first."""
+        """The public tables, the newest first."""
         loop = asyncio.get_running_loop()
         if self._query is None:
             if loop.time() < self._stale_at:
@@ -126,7 +135,7 @@ class Lobby:
         networks: Counter[bytes] = Counter()
         at, table = _NEWEST, ""
         for _ in range(PAGES):
-            rows = await self._log.fetch(LOBBY, (at, at, table, PAGE))
+            rows = await self._log.fetch(self._listed, (at, at, table, PAGE))
             for row in rows:
                 members = dict(row._mapping)
                 digest, rules = members.pop("digest"), members.pop("rules")

@@ -7,6 +7,7 @@ import { dayAndTimeOf } from "../clock.js";
 import { byId, element, safeText, setText } from "../dom.js";
 import { list, explanation as texts } from "../texts.js";
 import { SEAT_GIVEN_UP } from "../verify.js";
+import { showEnvelopes } from "./envelopes.js";
 
 /**
  * The shuffles of a round, in order: { number, names, without, voided, sealed }. `number` counts
@@ -107,8 +108,18 @@ export function explanationOf(round, { fault, remarks }, known) {
   };
 }
 
+/** Who put something into the shuffles of a closed round; null if there was none. */
+function givenIn(round) {
+  const done = round.state === "open" ? [] : contributionsOf(round).filter(({ sealed }) => sealed);
+  if (done.length === 0) return null;
+  const names = new Set(done.flatMap((one) => one.names));
+  const houseOnly = done.some((one) => one.names.length === 0);
+  return { names: [texts.theHouse, ...names], houseOnly };
+}
+
 /** Show the sentences about a round; nothing if it is null and no check failed. */
 export function explain(round, report, known) {
+  showEnvelopes(round === null || report.fault !== null ? null : givenIn(round));
   byId("explained").hidden = round === null && report.fault === null;
   if (byId("explained").hidden) return;
   const { lines, limits } = explanationOf(round, report, known);

@@ -6,6 +6,7 @@ import { languageSwitch } from "../language.js";
 import { addCourtPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { tableUrl } from "../server_url.js";
+import { loadGame } from "../table/game.js";
 import { fill, audit as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { linesOf, restore, verify } from "../verify.js";
@@ -31,7 +32,7 @@ const given = { key: null, notes: [] }; // by the user
 // —————————————————————————————————————————— loading ——————————————————————————————————————————————
 
 async function load(promise, words) {
-  for (const id of ["explained", "verdict", "replay", "take"]) byId(id).hidden = true;
+  for (const id of ["verdict", "replay", "take"]) byId(id).hidden = true;
   showProblem(null);
   stop();
   showBusy(words);
@@ -78,7 +79,7 @@ async function check(loaded, isCurrent) {
     return;
   }
   const rules = rulesOf(lines, report);
-  const pack = isServed() ? await loadPack(rules.pack) : null;
+  const [pack] = isServed() ? await Promise.all([loadPack(rules.pack), loadGame(rules)]) : [null];
   if (!isCurrent()) return;
   usePack(pack);
   byId("result").classList.add("shown");

@@ -3,6 +3,7 @@
 import { cardName } from "../cards.js";
 import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
+import { titleInGame } from "../table/game.js";
 import { explanation, fill, audit as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { faceOf } from "./moments.js";
@@ -21,20 +22,26 @@ export function playerAt(moment, seat) {
 export function titleOf(moment, stack) {
   const seat = seatOf(stack);
   if (seat !== null) return playerAt(moment, seat);
-  return stack === "deck" ? texts.deck : pileText(texts.pile, moment, stack);
+  return stack === "deck" ? texts.deck
+    : titleInGame(plainName(stack)) ?? pileText(texts.pile, moment, stack);
 }
 
 /** A stack in a sentence about a moment. */
 export function stackName(moment, stack) {
   const seat = seatOf(stack);
   if (seat !== null) return texts.handOf({ player: playerAt(moment, seat) });
-  return stack === "deck" ? texts.theDeck : pileText(texts.thePile, moment, stack);
+  if (stack === "deck") return texts.theDeck;
+  const title = titleInGame(plainName(stack));
+  return title === null ? pileText(texts.thePile, moment, stack) : texts.titled({ title });
 }
+
+/** The name of a pile without `pile:`, as in a game file. */
+const plainName = (stack) => stack.slice(5);
 
 function pileText(text, moment, stack) {
   const { kind, seat } = pileKind(stack);
   const player = seat === null ? "" : playerAt(moment, seat);
-  return text({ kind, player, name: safeText(stack.slice(5)) });
+  return text({ kind, player, name: safeText(plainName(stack)) });
 }
 
 /** The sentence for moment `index` of a round, with the fault if the round ends with one. */

@@ -30,21 +30,33 @@ export function showVerdict(report, lines, against) {
   byId("verdict").classList.toggle("bad", fault !== null);
   byId("verdict").classList.toggle("partly", fault === null && !all);
   byId("badge-sign").setAttribute("d", fault !== null ? CROSS : all ? TICK : RING);
-  setText(byId("verdict-title"), fault !== null ? texts.failed
+  setText(byId("verdict-title"), fault !== null ? texts.failed : verdictOf(report, all));
+  setText(byId("facts-title"), fault !== null ? texts.details
     : all ? texts.passed : texts.partly({ passed, open: found.length - passed }));
   const words = fault === null
-    ? passedWords(lines.length, report.swaps.length, report.remarks)
+    ? passedWords(report, all)
     : texts.failedWords({ check: texts.checkTitles[fault.check], line: fault.line });
   setText(byId("verdict-words"), [words, ...undoneWords(report)].join(" "));
   showFault(fault, lines);
   byId("checks").replaceChildren(...found.map((one) => showResult(one, fault)));
   showList("against", [texts.againstKey[against.key], notesText(against.saved, against.given)]);
-  showList("counted", countsOf(report));
+  showList("counted", [
+    texts.readLines({ lines: lines.length, swaps: report.swaps.length }), ...countsOf(report),
+  ]);
 }
 
-function passedWords(lines, swaps, { open_rounds: open, shuffles, voided, house_only: houseOnly }) {
+/** What the shuffles are whose swaps were recomputed, if there are any. */
+function verdictOf({ swaps, remarks }, all) {
+  if (swaps.length === 0) return texts.verdicts.none;
+  if (remarks.house_only > 0) return texts.verdicts.fixed;
+  return all ? texts.verdicts.fair : texts.verdicts.fairAsShown;
+}
+
+function passedWords({ swaps, remarks }, all) {
+  const { open_rounds: open, shuffles, voided, house_only: houseOnly } = remarks;
   return [
-    texts.passedWords({ lines, swaps }),
+    swaps.length > 0 && texts.passedWords,
+    !all && texts.asShown,
     open > 0 && texts.passedOpen,
     voided > 0 && texts.passedVoided({ voided, shuffles }),
     houseOnly > 0 && texts.passedHouseOnly({ houseOnly, shuffles }),

@@ -147,8 +147,9 @@ class House {
     return { seat, host: Boolean(host_token), invite };
   }
 
-  async tables() {
-    return (await this.#connection.request("table.list", {}).promise).tables;
+  async tables({ closed = false } = {}) {
+    const which = closed ? { state: "closed" } : {};
+    return (await this.#connection.request("table.list", which).promise).tables;
   }
 
   async close() {

@@ -12,11 +12,14 @@ const SIGNS = { yes: "✓", house: "–", late: "–", waiting: "…", no: "✗"
 export class FairnessBadge {
   #page;
   #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
+  #words = element("span", {});
+  #details = element("span", { class: "visually-hidden" }); // the first level has plain words
   #list = element("ul", { class: "checks" });
 
   constructor(container, page) {
     this.#page = page;
     this.#button.setAttribute("aria-keyshortcuts", "m");
+    this.#button.append(this.#words, " ", this.#details);
     container.append(this.#button);
   }
 
@@ -30,7 +33,10 @@ export class FairnessBadge {
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
     const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
-    setText(this.#button, `${SIGNS[state]} ${fill(texts.badge[state], { passed, open })}`);
+    const words = state === "yes" ? `${texts.badge.yes} ${SIGNS.yes}`
+      : `${SIGNS[state]} ${texts.badge[state]}`;
+    setText(this.#words, words);
+    setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
     this.#list.replaceChildren(...checks.map(checkItem), ...table.doubts.map(doubtItem));
   }
 

@@ -7,7 +7,7 @@ import {
 import { languageSwitch } from "../language.js";
 import { goTo } from "../page_storage.js";
 import { serverUrl, tableUrl } from "../server_url.js";
-import { language, table as texts } from "../texts.js";
+import { table as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
@@ -23,6 +23,7 @@ export class Header {
   #name = element("h1", { dir: "auto" });
   #status = element("p", { class: "muted" });
   #say;
+  #invite;
 
   constructor(container, page) {
     this.#page = page;
@@ -31,13 +32,14 @@ export class Header {
     this.#say = button("☺\ufe0e", "y", (event) => page.click("say", event), {
       "aria-label": texts.notes.say, title: texts.notes.say,
     });
+    this.#invite = button(texts.invite, "i", () => showInvitation(page));
     container.append(
       element("a", {
         class: "home", href: serverUrl(), "aria-label": texts.allTables, title: texts.allTables,
         onclick: (event) => this.#leavePage(event),
       }, ...homeContent()),
       element("div", { class: "title" }, this.#name, this.#status),
-      button(texts.invite, "i", () => showInvitation(page)),
+      this.#invite,
       this.#say,
       button("?", "?", () => page.help(), {
         class: "help", "aria-label": texts.help, title: texts.help,
@@ -50,6 +52,7 @@ export class Header {
     const { table } = this.#page;
     const name = safeText(table.state.name ?? texts.nameless);
     setText(this.#name, name);
+    setAttribute(this.#invite, "hidden", table.closed);
     setAttribute(this.#say, "hidden", !isVisible(actionNamed("say"), table));
     document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });
     const people = texts.people({ seated: table.seats.size, watching: table.watching });
@@ -88,7 +91,7 @@ export class Header {
       hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
       element("div", { class: "choices below" },
         link(serverUrl(), texts.allTables),
-        link(tableUrl(table.id, `/history.txt?lang=${language}`), texts.readHistory),
+        link(tableUrl(table.id, "/history"), texts.readHistory),
         link(tableUrl(table.id, "/audit"), texts.auditPage),
         ...opens.map(([label, open]) => element("button", {
           type: "button", onclick: () => close(open),

@@ -1,6 +1,6 @@
 /** The dialogs with links to this table: the invitation, and the player's own link; as QR codes. */
 
-import { element, setText, svgElement } from "../dom.js";
+import { element, safeText, setText, svgElement } from "../dom.js";
 import { tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
@@ -9,21 +9,23 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const QUIET_ZONE = 4; // modules
 
 /**
- * Show the link by which others come to this table. It says who invites; with `place` it is for one
- * seat, and with `name` for the player of that name.
+ * Show the link by which others come to this table; nothing at a closed one. It says who invites;
+ * with `place` it is for one seat, and with `name` for the player of that name.
  *
  * @param {any} page
  * @param {{ place?: number | null, name?: string }} [invited]
  */
 export async function showInvitation(page, { place = null, name = "" } = {}) {
   const { table } = page;
+  if (table.closed) return;
   const secret = table.invite ?? page.invite;
   const by = table.seats.get(table.seat) ?? "";
   const given = { invite: secret ?? "", by, place: place === null ? "" : String(place), name };
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
   const title = place === null ? texts.inviteTitle : texts.links.inviteTo({ seat: place });
-  await showLink(page, { title, label: texts.inviteLink, intro }, new URLSearchParams(filled));
+  const how = { title, label: texts.inviteLink, intro, shared: true };
+  await showLink(page, how, new URLSearchParams(filled));
 }
 
 /** Show the link by which the player continues on another device. */
@@ -32,8 +34,11 @@ export async function showOwnLink(page) {
   await showLink(page, { title, label, intro }, new URLSearchParams({ seat: page.table.token }));
 }
 
-/** Show a link to this table, its QR code, and a button that copies it if the browser allows it. */
-async function showLink(page, { title, label, intro }, members) {
+/**
+ * Show a link to this table as a QR code and as text, with a button that copies it if the browser
+ * allows it. With `shared` the first is the share sheet, on devices that have one.
+ */
+async function showLink(page, { title, label, intro, shared = false }, members) {
   const fragment = members.size === 0 ? "" : `#${members}`;
   const link = tableUrl(page.table.id, fragment);
   const status = element("p", { role: "status", class: "muted" });
@@ -50,13 +55,25 @@ async function showLink(page, { title, label, intro }, members) {
       setText(status, texts.copyManually);
     }
   };
+  const share = async () => {
+    try {
+      await navigator.share({ title: safeText(page.table.state.name ?? ""), url: link });
+    } catch {
+      setText(status, ""); // the player has closed the sheet: the link is there as well
+    }
+  };
+  const shares = shared && typeof navigator.share === "function";
   const local = LOOPBACK.includes(location.hostname);
   await dialog(title, () => [
+    shares ? element("button", {
+      class: "primary share", type: "button", onclick: share,
+    }, texts.links.share) : "",
+    picture(link, texts.links.qrCode),
     element("p", {}, intro),
     element("div", { class: "line" }, field,
-      element("button", { class: "primary", type: "button", onclick: copy }, texts.copy)),
+      element("button", { class: shares ? null : "primary", type: "button", onclick: copy },
+        texts.copy)),
     status,
-    picture(link, texts.links.qrCode),
     local ? element("p", { class: "muted" }, texts.inviteLocalOnly) : "",
   ]);
 }

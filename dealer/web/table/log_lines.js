@@ -284,7 +284,7 @@ export class LogLines {
       if (type === "EntropyCommitted") return;
       const { round, k } = data;
       const shuffle = {
-        round, k, stack: "deck", n: 0, swaps: 0, contributors: [], result: null,
+        round, k, stack: "deck", n: 0, contributors: [], result: null,
       };
       const audit = `audit#round=${round}&k=${k}&step=0`;
       line = this.#push({ at, live, shuffle, audit, text: () => this.#shuffleText(shuffle) });
@@ -292,15 +292,15 @@ export class LogLines {
     SHUFFLE_EVENTS[type](line.shuffle, data);
   }
 
-  #shuffleText({ stack, n, swaps, contributors, result }) {
+  #shuffleText({ stack, n, contributors, result }) {
     if (result === null) return lines.shuffling({ stack: this.#stack(stack) });
     if (result === "ShuffleVoided") return lines.voided({ stack: this.#stack(stack) });
-    if (contributors.length === 0) return lines.shuffledByHouse({ cards: n, swaps });
+    if (contributors.length === 0) return lines.shuffledByHouse({ cards: n });
     const others = contributors.filter((seat) => seat !== this.#ownSeat()).sort((a, b) => a - b);
     const names = others.map((seat) => this.#name(seat));
     const own = contributors.length > others.length;
     const all = [lines.theHouse, ...names, ...(own ? [lines.you] : [])];
-    return lines.shuffled({ cards: n, swaps, names: all });
+    return lines.shuffled({ cards: n, names: all });
   }
 }
 
@@ -310,7 +310,7 @@ const SHUFFLE_EVENTS = {
   EntropyCommitted: () => {},
   EntropyClosed: () => {},
   EntropyRevealed: (shuffle, data) => shuffle.contributors.push(data.seat),
-  CardsSwapped: (shuffle) => (shuffle.swaps += 1),
+  CardsSwapped: () => {},
   ShuffleVoided: (shuffle) => (shuffle.result = "ShuffleVoided"),
   DeckSealed: (shuffle, data) =>
     Object.assign(shuffle, { n: data.slots.length, result: "DeckSealed" }),

@@ -240,7 +240,7 @@ class TablePage {
     if (own === this.#kept) return;
     this.#kept = own;
     if (seat !== null) stored.removeItem(REMOVED + id);
-    keepOwnTable(id, seat === null || closed ? null : { id, name, seat });
+    keepOwnTable(id, seat === null ? null : { id, name, seat, closed });
   }
 
   #follow(table) {

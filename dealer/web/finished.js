@@ -1,0 +1,61 @@
+/** The finished tables: those at which this browser had a seat, and the public ones. */
+
+import { browserStore, connect } from "./client.js";
+import { dayAndTimeOf } from "./clock.js";
+import { brandTitle, element, safeText, setText } from "./dom.js";
+import { languageSwitch } from "./language.js";
+import { ownTables, stored } from "./page_storage.js";
+import { serverUrl, socketUrl, tableUrl } from "./server_url.js";
+import { errorText, finished as texts } from "./texts.js";
+import { themeSwitch } from "./theme.js";
+
+const list = element("ul", { class: "tables" });
+const empty = element("p", { class: "muted", role: "status" }, texts.looking);
+
+document.title = texts.title({ brand: brandTitle() ?? "dealer" });
+document.querySelector("#lobby").append(
+  element("header", {}, element("h1", {}, texts.headline),
+    element("p", {}, element("a", { class: "button", href: serverUrl() }, texts.allTables))),
+  own(),
+  element("section", { class: "panel", "aria-labelledby": "public" },
+    element("h2", { id: "public" }, texts.publicTables), empty, list),
+  element("section", { class: "panel" },
+    element("p", {}, texts.fromFile, " ",
+      element("a", { href: serverUrl("audit") }, texts.openFile))),
+  element("footer", {}, themeSwitch(), languageSwitch()),
+);
+
+/** The finished tables at which this browser had a seat; nothing if there are none. */
+function own() {
+  const tables = ownTables({ closed: true });
+  if (tables.length === 0) return "";
+  return element("section", { class: "panel", "aria-labelledby": "own" },
+    element("h2", { id: "own" }, texts.yourTables),
+    element("ul", { class: "tables" }, ...tables.map(({ id, name }) => entry(id, name, ""))));
+}
+
+function entry(id, name, note) {
+  const title = name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) });
+  const link = (what, text) => element(
+    "a", { class: "button", href: tableUrl(id, what), "aria-label": `${text}: ${title}` }, text);
+  return element("li", { class: "entry" },
+    element("strong", { dir: "auto" }, title),
+    note === "" ? "" : element("span", { class: "muted" }, note),
+    element("div", { class: "ways" }, link("/audit", texts.check), link("/history", texts.history)));
+}
+
+async function show() {
+  try {
+    const house = await connect(socketUrl(), { store: browserStore(stored) });
+    const tables = await house.tables({ closed: true });
+    await house.close();
+    setText(empty, texts.none);
+    empty.hidden = tables.length > 0;
+    list.replaceChildren(...tables.map((one) => entry(one.table, one.name,
+      texts.opened({ when: dayAndTimeOf(Number(one.opened_at)) }))));
+  } catch (error) {
+    setText(empty, errorText(error));
+  }
+}
+
+show();

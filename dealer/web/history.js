@@ -1,0 +1,88 @@
+/**
+ * The history of a table as a page: the lines of its `history.txt`, with headings and times. The
+ * server has verified the table before it writes them.
+ */
+
+import { savedOf } from "./audit/saved.js";
+import { cardSign } from "./cards.js";
+import { machineTimeOf, timeOf } from "./clock.js";
+import { brandTitle, element, setText } from "./dom.js";
+import { languageSwitch } from "./language.js";
+import { serverUrl, tableUrl } from "./server_url.js";
+import { finished as texts, language } from "./texts.js";
+import { themeSwitch } from "./theme.js";
+
+const TIMED = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) {2}(.*)$/;
+const HEX = /([0-9a-f]{32,})/; // keys and the like
+const SHORT = 8; // of their digits are shown
+const ABOUT = 2; // lines about the table, which come first
+
+const [, table = ""] = /\/tables\/([0-9a-f]{32})\/history$/.exec(location.pathname) ?? [];
+const file = tableUrl(table, `/history.txt?lang=${language}`);
+const status = element("p", { role: "status", class: "panel" }, texts.making);
+const lines = element("div", { id: "lines" });
+
+document.title = texts.historyTitle({ brand: brandTitle() ?? "dealer" });
+document.querySelector("#history").append(
+  element("header", {}, element("h1", {}, texts.historyHeadline), element("nav", { class: "ways" },
+    link(tableUrl(table, "/audit"), texts.check), link(file, texts.asText),
+    link(serverUrl(), texts.allTables))),
+  status, lines,
+  element("footer", {}, themeSwitch(), languageSwitch()),
+);
+
+function link(href, text) {
+  return element("a", { class: "button", href }, text);
+}
+
+/**
+ * The elements of a history's lines.
+ *
+ * @param {string} text
+ */
+function pageOf(text) {
+  const written = text.trimEnd().split("\n");
+  const made = [];
+  let begins = true; // a paragraph
+  let list = null;
+  for (const line of written.slice(ABOUT)) {
+    const timed = TIMED.exec(line);
+    if (timed === null) list = null;
+    else if (list === null) made.push(list = element("ol", {}));
+    if (timed !== null) list.append(moment(timed));
+    else if (line.startsWith("  ")) addCards(made, line.trim().split(" "));
+    else if (line !== "") made.push(element(begins ? "h2" : "p", {}, line));
+    begins = line === "";
+  }
+  return [...made, element("details", {}, element("summary", {}, texts.about),
+    ...written.slice(0, ABOUT).map((line) => element("p", { class: "muted" }, line)))];
+}
+
+/** @param {string[]} timed as TIMED finds it */
+function moment([, day, time, sentence]) {
+  const at = Date.parse(`${day}T${time}Z`);
+  return element("li", {},
+    element("time", { class: "muted", datetime: machineTimeOf(at) }, timeOf(at)),
+    element("span", { dir: "auto" }, ...sentence.split(HEX).map((part, index) =>
+      (index % 2 === 1 ? element("abbr", { title: part }, `${part.slice(0, SHORT)}…`) : part))));
+}
+
+/** The cards of one stack may have several lines. */
+function addCards(made, codes) {
+  if (made.at(-1)?.className !== "cards") made.push(element("p", { class: "cards" }));
+  made.at(-1).append(...codes.map((code) =>
+    element("span", { "data-suit": code[1] }, cardSign(code))));
+}
+
+async function show() {
+  const { token } = savedOf(table);
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(file, { headers }).catch(() => null);
+  if (response === null) setText(status, texts.away);
+  else if (response.status === 401) setText(status, texts.private);
+  else if (response.ok) lines.replaceChildren(...pageOf(await response.text()));
+  else setText(status, await response.text());
+  status.hidden = response?.ok === true;
+}
+
+show();
