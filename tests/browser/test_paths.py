@@ -110,7 +110,7 @@ async def test_a_game_under_a_path_from_the_lobby_to_the_saved_audit(
     await bob.expect_log(re.compile("Ada played"))
     await ada.expect_checks()
     await close_round(page)
-    history = page.get_by_role("link", name="history").first
+    history = page.get_by_role("link", name="What happened, to read").first
     assert str(await history.evaluate("link => link.href")).startswith(f"{base}/tables/")
 
     await page.locator(".finished").get_by_role("link").first.click()
@@ -125,6 +125,8 @@ async def test_a_game_under_a_path_from_the_lobby_to_the_saved_audit(
 
     await page.get_by_role("link", name="All tables").click()
     await page.wait_for_url(f"{base}/")
+    await page.locator(f'a[href="{base}/finished"]').click()
+    await page.wait_for_url(f"{base}/finished")
     await page.locator(f'a[href="{base}/audit"]').click()
     await page.wait_for_url(f"{base}/audit")
     await page.evaluate("navigator.serviceWorker.ready.then(() => null)")

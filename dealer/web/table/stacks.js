@@ -2,7 +2,7 @@
 
 import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
 import { tableUrl } from "../server_url.js";
-import { language, number, table as texts } from "../texts.js";
+import { number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
 import { dealsAtOnce, gameHelp, turnsOnto } from "./game.js";
 import { showHelpCard } from "./help_card.js";
@@ -162,7 +162,7 @@ function lastRoundLinks({ id, state }) {
   // A table without spectators gives its log only to its players, and a link carries no token; the
   // audit page sends it.
   const files = [
-    " · ", link(tableUrl(id, `/history.txt?lang=${language}`), texts.readHistory),
+    " · ", link(tableUrl(id, "/history"), texts.readHistory),
     " · ", link(tableUrl(id, "/bundle.jsonl"), texts.takeBundle, { download: `${id}.jsonl` }),
   ];
   return element(
