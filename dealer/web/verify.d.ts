@@ -52,6 +52,8 @@ export interface Report {
   remarks: Remarks;
   /** The recomputed swaps of closed rounds. */
   swaps: Swap[];
+  /** The first slot of each shuffle of a closed round whose sealed cards were checked. */
+  seals: number[];
   origin: string;
   /** The table's key, 64 hex digits. */
   key: string;

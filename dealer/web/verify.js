@@ -66,7 +66,7 @@ async function inCheck(check, line, step) {
  * @typedef {{ version: number, round: number, k: number, step: number, i: number, j: number,
  *   words: number[], cards: string[] }} Swap
  * @typedef {{ fault: FaultReport | null, remarks: ReturnType<typeof noRemarks>, swaps: Swap[],
- *   origin: string, key: string, saved: number, notes: string[],
+ *   seals: number[], origin: string, key: string, saved: number, notes: string[],
  *   cosigners: { key: string, name: string, count: number, size: number }[] }} Report
  *
  * @param {Iterable<string | Uint8Array>} lines
@@ -90,6 +90,7 @@ export async function verify(
     fault: null,
     remarks: noRemarks(),
     swaps: [], // of closed rounds: { version, round, k, step, i, j, words, cards }
+    seals: [], // of closed rounds: the first slot of each; a shuffle of one card has no swap
     origin: "", key: "", saved: notes.length, notes: undone,
     cosigners: [], // { key, name, count, size }: size of the newest head that key cosigned
   };
@@ -1093,7 +1094,7 @@ const EVENTS = {
 /** The ledger at the start of a log; `roots` are the signed ones, by size. */
 export const newLedger = (table, roots) => ({
   table: unhex(table), roots,
-  remarks: noRemarks(), swaps: [],
+  remarks: noRemarks(), swaps: [], seals: [],
   secrets: new Map(), // S by the version of the RoundOpened that committed to it
   seats: new Set(), // currently taken
   everSeated: new Set(), // taken now or earlier
@@ -1119,8 +1120,8 @@ async function replay(parts, roots, report, progress) {
     throw new Fault("tape", parts.leaves[0].version, INSECURE);
   }
   const ledger = newLedger(parts.table, roots);
-  const { remarks, swaps } = report;
-  Object.assign(ledger, { remarks, swaps, secrets: secretsOf(parts.leaves) });
+  const { remarks, swaps, seals } = report;
+  Object.assign(ledger, { remarks, swaps, seals, secrets: secretsOf(parts.leaves) });
   for (const leaf of parts.leaves) {
     await inCheck(EVENTS[leaf.type][0], leaf.version, () => applyEvent(ledger, leaf));
     if (leaf.version % PROGRESS_EVERY === 0) await progress(leaf.version);
@@ -1477,6 +1478,7 @@ function deckSealed(ledger, event) {
       const wanted = slotCommitment(ledger.table, round.number, slot, salt, card.face);
       if (wanted !== event.slots[place]) fail(`Slot ${slot} commits to another card.`);
     });
+    ledger.seals.push(event.first);
   }
   giveSlots(cards, event, shuffle);
   round.slots += shuffle.n;
@@ -1674,13 +1676,13 @@ const order = (check) => CHECKS.indexOf(check);
 const isOfEvents = (check) => order(check) >= order("secrets");
 const isOfClosedRounds = (check) => check === "tape" || check === "seals";
 
-function whyNotChecked(check, { fault, saved, swaps }) {
+function whyNotChecked(check, { fault, saved, swaps, seals }) {
   if (fault?.check === check) return null;
   if (fault && !isOfEvents(fault.check) && order(check) > order(fault.check)) {
     return "earlier";
   }
   if (check === "saved" && !saved) return "unsaved";
-  if (isOfClosedRounds(check) && swaps.length === 0) {
+  if (isOfClosedRounds(check) && swaps.length + seals.length === 0) {
     return "unreached";
   }
   return null;

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from dealer.game.commands import Actor, CloseRound, OpenRound, StartShuffle
 from dealer.proof.bundle import DECOMPRESSED, LAST_NEWLINE, LINE_ENDS, UNMARKED
 from dealer.proof.note import ED25519, Verifier
 from dealer.proof.verify import CHECKS
+from dealer.service.startup import open_service
 from tests.harness.programs import output_of
+from tests.web.js_verifier import node
 
 from .conftest import Ask, Played
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -25,6 +32,32 @@ def game(ask: Ask, played: Played, tmp_path: Path) -> Path:
     file = tmp_path / "game.jsonl"
     assert ask("export", played.closed, "-o", file, "--database", played.url).code == 0
     return file
+
+
+def test_a_deck_of_one_card_was_sealed_without_a_swap(ask: Ask, tmp_path: Path) -> None:
+    """Both verifiers: a shuffle of a closed round is reached by its seal as well as by a swap."""
+    for closes, state in ((True, "passed"), (False, "not checked")):
+        url = f"sqlite:///{tmp_path / f'{closes}.db'}"
+        table = asyncio.run(_one_card(url, closes=closes))
+        file = tmp_path / f"{closes}.jsonl"
+        ask("export", table, "-o", file, "--database", url)
+        answer = ask("verify", file)
+        assert answer.code == 0
+        for check in ("tape", "seals"):
+            assert re.search(rf"^{state}: .*\({check}\)", answer.out, re.M), answer.out
+        assert output_of(node(), "dealer/web/verify.js", str(file), cwd=ROOT) == answer.out
+
+
+async def _one_card(url: str, *, closes: bool) -> str:
+    host = Actor(host=True)
+    async with open_service(url, house="house.example") as service:
+        live_table, _ = await service.open_table({})
+        commands = (OpenRound(host, ("As",), "house", 1000, 1000), StartShuffle(host))
+        for command in commands:
+            await service.execute(live_table, command)
+        if closes:
+            await service.execute(live_table, CloseRound(host))
+        return live_table.table_id
 
 
 def test_a_fair_game(ask: Ask, game: Path) -> None:

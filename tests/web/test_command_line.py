@@ -141,3 +141,10 @@ def test_missing_node_fails_in_ci_and_skips_elsewhere(monkeypatch: pytest.Monkey
     monkeypatch.delenv("CI")
     with pytest.raises(pytest.skip.Exception, match="node"):
         node()
+
+
+def test_the_command_of_the_package_is_executable() -> None:
+    """npm makes it so when it installs the folder: a clone would seem to have a change."""
+    folder = Path(__file__).parents[2] / "dealer/web"
+    for name in json.loads((folder / "package.json").read_text())["bin"].values():
+        assert (folder / name).stat().st_mode & 0o111 == 0o111

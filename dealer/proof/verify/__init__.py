@@ -58,7 +58,10 @@ def verify(
             remarks=report.remarks,
             swaps=report.swaps,
         )
-        replay(parts.leaves, ledger, _steps(progress, len(bundle), total))
+        try:
+            replay(parts.leaves, ledger, _steps(progress, len(bundle), total))
+        finally:
+            report.seals = ledger.seals
     except ProofFault as fault:
         report.fault = named(fault, bundle, notes)
         if report.fault is not fault:  # no bundle, or not the whole of it: nothing was repaired

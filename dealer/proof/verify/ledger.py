@@ -86,6 +86,7 @@ class Ledger:
     secrets: dict[int, bytes]
     remarks: Remarks
     swaps: list[Swap]
+    seals: int = 0  # shuffles of closed rounds whose sealed cards were checked
     seats: set[int] = field(default_factory=set)  # currently taken
     sat: set[int] = field(default_factory=set)  # currently or formerly taken
     revealed: set[bytes] = field(default_factory=set)  # nonces of all seats and shuffles

@@ -96,6 +96,9 @@ class Remarks:
 class Report:
     """The result: the first `fault` or None, with `remarks` and `swaps` up to that point.
 
+    `seals` are the shuffles of closed rounds whose sealed cards were checked: one of a single card
+    has no swap.
+
     `cosigners` are the numbers of valid cosignatures by the player's key in hex; `cosigned_upto` is
     the size of the newest checkpoint that each key cosigned, `names` the player's name by key.
     `notes` say what was undone in the file, see `bundle.restore`.
@@ -104,6 +107,7 @@ class Report:
     fault: ProofFault | None = None
     remarks: Remarks = field(default_factory=Remarks)
     swaps: list[Swap] = field(default_factory=list)
+    seals: int = 0
     origin: str = ""
     key: str = ""
     saved: int = 0
@@ -143,7 +147,7 @@ class Report:
             return Result(check, "not checked", "an earlier check failed")
         if check == "saved" and not self.saved:
             return Result(check, "not checked", "no saved checkpoint was given")
-        if check in _OF_CLOSED_ROUNDS and not self.swaps:
+        if check in _OF_CLOSED_ROUNDS and not (self.swaps or self.seals):
             return Result(check, "not checked", "no shuffle of a closed round was reached")
         sentence = _QUESTIONS[check]
         if fault is not None and number >= _FIRST_OF_EVENTS:

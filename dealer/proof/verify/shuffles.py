@@ -174,6 +174,7 @@ def sealed(ledger: Ledger, leaf: Leaf) -> None:
                 raise RuleViolation(
                     f"The commitment at place {place} is not that of the card there."
                 )
+        ledger.seals += 1
     _give_slots(round_, shuffle, slots, faces)
     if not shuffle.nonces:
         ledger.remarks.house_only += 1
