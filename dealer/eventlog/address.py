@@ -42,9 +42,9 @@ def database_file(url: str) -> Path:
     Raises ConfigurationError on any other address, in-memory databases and folders included.
     """
     if "://" not in url:
-        raise ConfigurationError(
-            "The database's address is not a URL; write it like sqlite:///dealer.db."
-        )
+        # Not repeated if it may have a password.
+        written = "sqlite:///dealer.db" if not url or "@" in url else sqlite_address(Path(url))
+        raise ConfigurationError(f"The database's address is a URL: write it like {written}.")
     found = _SQLITE.fullmatch(url)
     if found is None:
         raise ConfigurationError(

@@ -113,7 +113,8 @@ def _read(data: bytes, file: Path) -> MarkRecord:
         raise ConfigurationError(
             f"The file {file} is damaged: it says which events this server has acknowledged. If "
             "the database is not restored from a backup, delete the file and start again; if it "
-            "is, delete the file and close the open tables with `dealer close --idle 0m` first."
+            "is, delete the file and close the open tables with `dealer tables close --idle 0m` "
+            "first."
         )
     log, generation, table, version, leaf = found.groups()
     return MarkRecord(

@@ -116,22 +116,25 @@ class FileIdentity:
         )
 
 
-def make_private(file: Path) -> None:
+def create_private(file: Path) -> None:
     """Create the database for its owner alone, mode 0600, if it does not exist.
 
-    If an existing file is accessible to every user, as earlier releases created it, all permissions
-    but the owner's are removed. Permissions of the group alone were granted on purpose and are
-    kept. SQLite gives its other files the mode of the database.
+    SQLite gives its other files the mode of the database.
     """
     # An error here occurs again when SQLite opens the file, and is reported then.
     with suppress(OSError):
-        try:
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            for path in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
-                with suppress(OSError):
-                    if os.name == "posix" and path.stat().st_mode & _OTHER_USERS:
-                        path.chmod(0o600)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def make_private(file: Path) -> None:
+    """Remove all permissions but the owner's from a database that every user may access.
+
+    Permissions of the group alone were granted on purpose and are kept.
+    """
+    for path in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+        with suppress(OSError):
+            if os.name == "posix" and path.stat().st_mode & _OTHER_USERS:
+                path.chmod(0o600)
 
 
 def _inode(path: str) -> tuple[_Inode | None, int]:

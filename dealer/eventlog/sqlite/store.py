@@ -25,7 +25,7 @@ from dealer.eventlog import migrate
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.sqlite import batch, direct
-from dealer.eventlog.sqlite.file_identity import FileIdentity, make_private
+from dealer.eventlog.sqlite.file_identity import FileIdentity, create_private, make_private
 from dealer.eventlog.sqlite.wal import WalCheckpoints, writer_engine
 
 T = TypeVar("T")
@@ -84,6 +84,10 @@ class SqliteStore:
     def open(self) -> None:
         """Connect, migrate and grow the WAL; raises DatabaseError."""
         try:
+            create_private(self.file)
+            with self._engine.connect() as first:
+                # Before its mode or its journal changes: it may be another program's database.
+                migrate.current(first)
             make_private(self.file)
             connection = self._connect()
             if not migrate.is_current(connection):
