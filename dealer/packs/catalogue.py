@@ -95,12 +95,12 @@ def read_folders(packs: Path | None, games: Path | None) -> Catalogue:
 def read_file(
     path: Path, *, packs: Mapping[str, Any], notes: list[str] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """`pack` or `game`, and what the file has; a game's file is one that has `game`.
+    """`pack` or `game`, and what the file has; a game's file has members that no pack has.
 
     A sentence about what a pack does not use is added to `notes`.
     """
     text = _text(path)
-    if _kind(path) == _JSON and "game" in members.parse_json(text):
+    if _kind(path) == _JSON and game.ONLY & members.parse_json(text).keys():
         return "game", _read_game(path, text, packs=packs)
     return "pack", _read_pack(path, text, notes=notes)
 

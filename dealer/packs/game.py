@@ -25,6 +25,9 @@ PICTURE_MAX = 5
 
 _GAME = ("game", "title", "players", "picture", "deck", "rules", "piles", "deal", "turn", "buttons",
          "help")  # fmt: skip
+ONLY = frozenset(_GAME) - {"title"}
+"""Members by which a file is a game's: a pack's has none of them."""
+
 _DECK = ("standard", "cards", "pack", "decks")
 _PILE = ("name", "title", "spread")
 _DEAL = ("title", "each", "piles", "when")
