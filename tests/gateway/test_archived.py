@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dealer.cli.commands.archive import archive_tables
+from dealer.cli.commands.tables import archive_tables
 from dealer.game.commands import CloseTable
 from dealer.gateway.pages.streams import MAX_CONCURRENT_PER_ADDRESS
 from dealer.service import Service

@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 import pytest
 
-from dealer.cli.commands.bundle import socket_address, web_address
+from dealer.cli.commands.verify import socket_address, web_address
 from dealer.config import Settings
 from dealer.errors import ConfigurationError
 from tests.gateway.http_client import get

@@ -16,7 +16,7 @@ import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from dealer.cli.commands.archive import archive_tables
+from dealer.cli.commands.tables import archive_tables
 from dealer.gateway import Gateway
 from dealer.gateway.pages.ranges import Span, span_of
 from dealer.proof.checkpoint import Cosigner

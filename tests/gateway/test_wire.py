@@ -123,6 +123,23 @@ def test_a_wrong_parameter_is_named(params: bytes, field: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "params", "choices"),
+    [
+        ("table.open", b'{"deck":"53"}', '"52", "54"'),
+        ("round.open", b'{"cmd":"x","table":"x","entropy":"nobody"}', '"house", "players"'),
+    ],
+)
+def test_a_value_that_is_none_of_the_allowed_is_answered_with_these(
+    method: str, params: bytes, choices: str
+) -> None:
+    fault = READER.read(
+        b'{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}' % (method.encode(), params)
+    )
+    assert isinstance(fault, wire.Fault)
+    assert f"; use {choices}." in fault.message
+
+
+@pytest.mark.parametrize(
     "params",
     [b'{"count":1,"count":2}', b'{"count":1,"co\\u0075nt":2}', b'{"count":1, "count" :1}'],
 )

@@ -106,17 +106,16 @@ class Listener:
         await asyncio.gather(*self._connecting, return_exceptions=True)
 
 
-async def require_free(*addresses: tuple[str, int]) -> None:
-    """Raise ConfigurationError unless each (host, port) can be opened; port 0 always can.
+async def require_free(host: str, port: int, *, flag: str) -> None:
+    """Raise ConfigurationError, which names `flag`, unless the port can be opened; 0 always can.
 
     To be called before anything else is opened, so that a failed start leaves nothing behind.
     """
-    for host, port in addresses:
-        for socket_ in await listening_sockets(host, port):
-            socket_.close()
+    for socket_ in await listening_sockets(host, port, flag=flag):
+        socket_.close()
 
 
-async def listening_sockets(host: str, port: int) -> list[socket.socket]:
+async def listening_sockets(host: str, port: int, *, flag: str = "") -> list[socket.socket]:
     """Sockets that listen on every address of `host`; ConfigurationError if one cannot be opened.
 
     The loop's own server finds the addresses and binds them, but never listens.
@@ -125,7 +124,7 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
     try:
         bound = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
     except OSError as error:
-        raise ConfigurationError(_cannot_listen(host, port, error)) from None
+        raise ConfigurationError(_cannot_listen(host, port, error, flag)) from None
     listening = [socket.socket(fileno=os.dup(socket_.fileno())) for socket_ in bound.sockets]
     bound.close()
     for socket_ in listening:
@@ -134,12 +133,15 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
     return listening
 
 
-def _cannot_listen(host: str, port: int, error: OSError) -> str:
+def _cannot_listen(host: str, port: int, error: OSError, flag: str) -> str:
+    choose = f" with {flag}" if flag else ""
     if error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} of {host} is in use: another program, or another dealer, listens there. "
-            "Stop it, or choose another port (--port, --service-port, --ops-port)."
+            f"Stop it, or choose another one{choose}."
         )
     if error.errno == errno.EACCES:
-        return f"Port {port} of {host} may not be opened by this user; choose one above 1023."
+        return (
+            f"Port {port} of {host} may not be opened by this user; choose one above 1023{choose}."
+        )
     return f"Port {port} of {host!r} cannot be opened: {error.strerror or error}."

@@ -99,6 +99,7 @@ class Reader:
     """Decodes requests of the methods in `params`, each with the type of its parameters."""
 
     def __init__(self, params: Mapping[str, type[Params]]) -> None:
+        self._types = params
         self._methods = {
             method: msgspec.json.Decoder(kind).decode for method, kind in params.items()
         }
@@ -126,7 +127,7 @@ class Reader:
             plain = data.count(b":") == 2 + bool(id) + members
             duplicate = not plain and _has_duplicate_member(data)
         except (ValueError, RecursionError) as error:
-            message = _validation_message(error, "The parameters")
+            message = _validation_message(error, "The parameters", self._types[envelope.method])
             return Fault(answer_to, ErrorCode.INVALID_PARAMS, message)
         if duplicate:
             message = "A member occurs twice in one object."
@@ -178,14 +179,42 @@ def _unreadable(data: bytes, error: Exception) -> Fault:
     return Fault(id, ErrorCode.INVALID_REQUEST, _validation_message(error, "The request"))
 
 
-def _validation_message(error: Exception, whole: str) -> str:
-    """A decoder's error as a sentence that begins with the name of the field, or with `whole`."""
+def _validation_message(error: Exception, whole: str, kind: Any = None) -> str:
+    """A decoder's error as a sentence that begins with the name of the field, or with `whole`.
+
+    If the value is none of those that `kind` allows in that field, it names these.
+    """
     match = _located.fullmatch(str(error))
     if isinstance(error, RecursionError) or match is None:
         return f"{whole} is nested too deeply."
     what = match["what"].replace("`", "")
     where = match["where"] or whole
-    return f"{where}: {what[:1].lower()}{what[1:]}."
+    choices = ", ".join(_choices(kind, where)) if what.startswith("Invalid enum value") else ""
+    allowed = f"; use {choices}" if choices else ""
+    return f"{where}: {what[:1].lower()}{what[1:]}{allowed}."
+
+
+def _choices(kind: Any, path: str) -> list[str]:
+    """The strings that a type allows at a path of members, as JSON."""
+    found = _alternatives(msgspec.inspect.type_info(kind))
+    for name in path.split("."):
+        found = [
+            inner
+            for one in found
+            for field in getattr(one, "fields", ())
+            if field.encode_name == name
+            for inner in _alternatives(field.type)
+        ]
+    literals = (one for one in found if isinstance(one, msgspec.inspect.LiteralType))
+    return [json.dumps(value) for one in literals for value in one.values]
+
+
+def _alternatives(kind: msgspec.inspect.Type) -> list[msgspec.inspect.Type]:
+    if isinstance(kind, msgspec.inspect.Metadata):
+        return _alternatives(kind.type)
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return [inner for one in kind.types for inner in _alternatives(one)]
+    return [kind]
 
 
 _NOT_CONTENT = frozenset(("cmd", "table", "token"))
