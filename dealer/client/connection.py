@@ -23,6 +23,7 @@ from dealer.errors import (
     ConfigurationError,
     DealerError,
     HouseUnreachable,
+    RateLimited,
     Refused,
     SessionEnded,
 )
@@ -106,6 +107,7 @@ class Connection:
         self.patience: RetryPolicy = patience or RetryPolicy()
         self.handlers: dict[str, FrameHandler] = {}
         self.attached: set[str] = set()
+        self._held_back = False  # whether it was logged that the rate limit holds this client back
         self.sockets: int = 0  # opened so far
         self._requests: dict[int, PendingRequest] = {}
         self._next_id = 0
@@ -342,6 +344,12 @@ class Connection:
         if pause is None:
             request.future.set_exception(error)
             return
+        if isinstance(error, RateLimited) and not self._held_back:
+            self._held_back = True
+            _log.warning(
+                "the rate limit of %s holds this client back: %s It is asked again by itself, and "
+                "this is said once.", self.url, error,
+            )  # fmt: skip
         request.sent = False
         request.timer = asyncio.get_running_loop().call_later(pause, self._retry, request)
 

@@ -185,19 +185,20 @@ async def test_an_unreachable_server_ends_the_connection(server, connection):
         await connection.ask("ping", {}, table=None)
 
 
-async def test_temporary_refusals_are_retried_with_the_same_cmd(server, connection):
+async def test_temporary_refusals_are_retried_with_the_same_cmd(server, connection, caplog):
     async def script(frame, socket):
         if len(server.requests) == 1:
-            await refuse(socket, frame, 52, "rate_limited", retry_after_ms=5)
-        elif len(server.requests) == 2:
             await refuse(socket, frame, 50, "conflict")
+        elif len(server.requests) < 4:
+            await refuse(socket, frame, 52, "rate_limited", retry_after_ms=5)
         else:
             await answer(socket, frame, {})
 
     server.script = script
     await connection.ask("deck.draw", {}, table=None, changes=True)
-    assert len(server.requests) == 3
+    assert len(server.requests) == 4
     assert len({frame["params"]["cmd"] for frame in server.requests}) == 1
+    assert sum("rate limit" in message for message in caplog.messages) == 1
 
 
 async def test_retries_are_limited_and_final_refusals_are_not_retried(server, connection):
