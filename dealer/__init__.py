@@ -51,7 +51,13 @@ def __getattr__(name: str) -> Any:
     if name in _OF_CLIENT:
         return getattr(import_module("dealer.client"), name)
     if name in ("open_bundle", "open_log"):
-        return getattr(import_module(f"dealer.analysis.{name}"), name)
+        try:
+            return getattr(import_module(f"dealer.analysis.{name}"), name)
+        except ModuleNotFoundError as error:
+            raise errors.ConfigurationError(
+                f"dealer.{name} needs the package of the server, of which {error.name} is missing: "
+                "`pip install .` in the source folder. dealer-client plays and verifies only."
+            ) from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -35,6 +35,7 @@ from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
 from tests.analysis.conftest import Recorded
 from tests.analysis.recorded import START
+from tests.harness.programs import output_of
 from tests.proof.log_builder import note_of
 
 
@@ -350,3 +351,19 @@ async def test_a_row_that_was_altered_is_damage(
         for read in reads:
             with pytest.raises((DatabaseDamaged, UnknownEvent)):
                 await works[read]()
+
+
+def test_without_the_packages_of_the_server_the_sentence_says_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["sqlalchemy"] = None
+import dealer
+for name in ("open_log", "open_bundle"):
+    try:
+        getattr(dealer, name)
+    except dealer.ConfigurationError as error:
+        print(error)
+"""
+    first, *_ = output_of(sys.executable, "-c", code, cwd=Path(__file__).parents[2]).splitlines()
+    assert first.startswith("dealer.open_log needs the package of the server, of which sqlalchemy")
+    assert "`pip install .`" in first
