@@ -1,26 +1,32 @@
-"""Exact probabilities of the orders of a few cards, by enumerating every choice of a method.
+"""What is known without statistics: exact probabilities of a few cards, and costs of growing decks.
 
-A fair shuffle of n cards produces each of the n! orders with probability exactly 1/n!.
+A fair shuffle of n cards produces each of the n! orders with probability exactly 1/n!; every choice
+of a method is enumerated. The cost of a shuffle is its random numbers, comparisons and time.
 """
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cmp_to_key, partial
 from itertools import permutations
+from timeit import repeat
 from typing import NamedTuple
 
 import numpy as np
 
-from dealer.lab.shuffles import Decks, method, ordered, random_key
-from dealer.lab.sources import NumberSource, Rows
+from dealer.lab.shuffles import METHODS, Decks, method, ordered, random_key
+from dealer.lab.sources import NumberSource, Rows, Stream, words_from
 
 Order = tuple[int, ...]
 Shuffle = Callable[[Decks, NumberSource], Decks]
 
 LISTED_WAYS, LISTED_ORDERS = 10_000, 24
+SIZES = (16, 64, 256, 1024)
+_DECKS = 64
+_ROUNDS = 3
 
 
 class Exact(NamedTuple):
@@ -135,3 +141,87 @@ def ways(exact: Exact, n: int) -> str | None:
     listed = " ".join(str(count // common) for count in counts)
     many = "" if total == 1 else "s"
     return f"{total:,} way{many} over {len(counts)} order{'s' if n > 1 else ''}: {listed}"
+
+
+class Cost(NamedTuple):
+    """Cost of one shuffle of n cards; `seconds` are measured on this machine."""
+
+    n: int
+    numbers: float
+    comparisons: float
+    seconds: float
+
+    @property
+    def operations(self) -> float:
+        return self.numbers + self.comparisons
+
+
+class _Counting(Stream):
+    """Counts the numbers that are drawn."""
+
+    count = 0
+
+    def draw(self, bound: int, rows: Rows) -> Rows:
+        self.count += len(rows)
+        return super().draw(bound, rows)
+
+
+def costs(name: str, *, sizes: tuple[int, ...] = SIZES, timed: bool = True) -> list[Cost]:
+    """One cost for each size; the random numbers are seeded, so the counts are reproducible."""
+    return [_cost(name, n, timed) for n in sizes]
+
+
+def _cost(name: str, n: int, timed: bool) -> Cost:
+    # A partial shuffle takes a quarter of the deck, so that its cost grows, too.
+    chosen = method(name, n=n, steps=n // 4 if name == "partial" else None)
+    counting = _Counting(words_from("pcg64", seed=1))
+    chosen.shuffle(ordered(_DECKS, n), counting)
+    numbers, comparisons = counting.count / _DECKS, 0.0
+    if name == "random-key":
+        comparisons = sum(_comparisons(n, seed) for seed in range(_DECKS)) / _DECKS
+    elif name == "random-comparator":
+        numbers, comparisons = 0.0, numbers  # every number is the result of one comparison
+    seconds = 0.0
+    if timed:  # the minimum of a few runs, since other load only adds to it
+        stream, decks = Stream(words_from("pcg64", seed=1)), ordered(_DECKS, n)
+        runs = repeat(lambda: chosen.shuffle(decks, stream), number=1, repeat=_ROUNDS)
+        seconds = min(runs) / _DECKS
+    return Cost(n, numbers, comparisons, seconds)
+
+
+def _comparisons(n: int, seed: int) -> int:
+    """The number of comparisons of a sort of n random keys."""
+    compared = 0
+
+    def compare(a: int, b: int) -> int:
+        nonlocal compared
+        compared += 1
+        return a - b
+
+    sorted(random.Random(seed).sample(range(n), n), key=cmp_to_key(compare))
+    return compared
+
+
+def table(measured: dict[str, list[Cost]]) -> list[str]:
+    """Lines of a table with operations and nanoseconds for each card; O(n) methods are constant."""
+    sizes = [cost.n for cost in measured[METHODS[0]]]
+    numbers, wide = "".join(f"{n:>8}" for n in sizes), 8 * len(sizes)
+    lines = [
+        f"{'':<18}{'numbers and comparisons a card':^{wide}}  {'last':<6}"
+        f"{'nanoseconds a card':^{wide}}",
+        f"{'cards':<18}{numbers}  {'step':<6}{numbers}",
+    ]
+    for name, row in measured.items():
+        operations = "".join(f"{cost.operations / cost.n:>8.2f}" for cost in row)
+        times = "".join(f"{cost.seconds / cost.n * 1e9:>8.0f}" for cost in row)
+        grows = row[-1].operations / row[-2].operations
+        lines.append(f"{name:<18}{operations}  ×{grows:<5.2f}{times}")
+    step = sizes[-1] / sizes[-2]
+    return [
+        *lines,
+        "",
+        f"The last step makes the deck {step:g} times as large. A total cost of ×{step:.2f} is "
+        "O(n), constant for each card;",
+        "a greater one, rising by the same amount a card with every step, is O(n log n); ×1.00 is "
+        "independent of the deck.",
+    ]

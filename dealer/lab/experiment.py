@@ -1,22 +1,139 @@
-"""Counts of many shuffles: of one method, or of played tables by their verified bundles."""
+"""Many shuffles of one method or of played tables, and what is counted over them.
+
+A *sample* is the part of one shuffle that is tested: the cards of k places. Of a full shuffle these
+are all n places from the bottom up; of a partial one the top k places from the top down, in the
+order in which they were chosen. The *pattern* of a sample is its relative order, a permutation of
+0…k−1; for a full shuffle it is the sample itself. The size of the counts does not depend on the
+number of shuffles.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dealer.game.shuffle import full
-from dealer.lab.counts import Counted, Samples
 from dealer.lab.shuffles import Decks, Method, ordered
 from dealer.lab.sources import NumberSource
 from dealer.proof.verify import Swap
 
 Step = Callable[[int, int], None]
+Samples = NDArray[np.uint16]
+Counts = NDArray[np.int64]
 
+ORDERS_MAX = 5040
 CARDS_AT_ONCE = 1 << 19
+
+
+class Tally:
+    """Counts over samples of `k` of `n` cards.
+
+    `cells[place, card]`; `orders[rank]` in lexicographic order, or None if there are more than 7!
+    orders; `fixed`, `cycles` and `rising` count the patterns with 0, 1, 2 … fixed points, cycles
+    and rising sequences.
+    """
+
+    def __init__(self, *, n: int, k: int) -> None:
+        self.n = n
+        self.k = k
+        self.shuffles = 0
+        self.cells: Counts = np.zeros((k, n), dtype=np.int64)
+        possible = math.perm(n, k)
+        self.orders: Counts | None = None
+        if possible <= ORDERS_MAX:
+            self.orders = np.zeros(possible, dtype=np.int64)
+        self.fixed: Counts = np.zeros(k + 1, dtype=np.int64)
+        self.cycles: Counts = np.zeros(k + 1, dtype=np.int64)
+        self.rising: Counts = np.zeros(k + 1, dtype=np.int64)
+
+    def add(self, samples: Samples) -> None:
+        """Add samples, an array of shuffles × k."""
+        self.shuffles += len(samples)
+        if self.orders is not None:
+            self.orders += np.bincount(ranks(samples, self.n), minlength=self.orders.size)
+        if not self.k:
+            return
+        flat = samples + np.arange(self.k) * self.n
+        self.cells += np.bincount(flat.ravel(), minlength=self.cells.size).reshape(self.cells.shape)
+        found = patterns(samples) if self.k < self.n else samples
+        for counts, numbers in (
+            (self.fixed, (found == np.arange(self.k)).sum(axis=1)),
+            (self.cycles, _cycles(found)),
+            (self.rising, _rising(found)),
+        ):
+            counts += np.bincount(numbers, minlength=counts.size)
+
+
+class Counted:
+    """Counts of the samples and of the quotients of consecutive samples.
+
+    The quotient is the permutation that leads from one shuffle to the next. It is uniform if the
+    shuffles are uniform and independent, so that a biased shuffle is detected even if each shuffle
+    starts from the result of the one before.
+    """
+
+    def __init__(self, *, n: int, k: int) -> None:
+        self.shuffles = Tally(n=n, k=k)
+        self.quotients = Tally(n=k, k=k)
+        self._last: Samples = np.empty((0, k), dtype=np.uint16)
+
+    def add(self, samples: Samples) -> None:
+        """Add the next samples, an array of shuffles × k, in chronological order."""
+        self.shuffles.add(samples)
+        row = np.concatenate((self._last, samples))
+        found = patterns(row) if self.shuffles.k < self.shuffles.n else row
+        self.quotients.add(np.take_along_axis(inverses(found[:-1]), found[1:], axis=1))
+        self._last = row[-1:]
+
+
+def patterns(samples: Samples) -> Samples:
+    """The pattern of each sample: every card replaced by the number of smaller cards in it."""
+    return inverses(samples.argsort(axis=1))
+
+
+def inverses(orders: NDArray[np.integer]) -> Samples:
+    """The inverse permutations: entry c of row r is the place of card c in that row."""
+    result = np.empty(orders.shape, dtype=np.uint16)
+    places = np.broadcast_to(np.arange(orders.shape[1], dtype=np.uint16), orders.shape)
+    np.put_along_axis(result, orders.astype(np.intp), places, axis=1)
+    return result
+
+
+def ranks(samples: Samples, n: int) -> NDArray[np.int64]:
+    """The lexicographic rank of each sample among all ordered samples of `n` cards."""
+    result = np.zeros(len(samples), dtype=np.int64)
+    for place in range(samples.shape[1]):
+        card = samples[:, place]
+        less_before = (samples[:, :place] < card[:, None]).sum(axis=1)
+        result = result * (n - place) + card - less_before
+    return result
+
+
+def _cycles(orders: Samples) -> Counts:
+    """Number of cycles of each permutation: of the elements that are the least of their cycle.
+
+    The least element is propagated along the cycle, twice as far in every iteration.
+    """
+    size = orders.shape[1]
+    least = np.minimum(orders, np.arange(size, dtype=np.uint16))
+    ahead = orders
+    for _ in range((size - 1).bit_length()):
+        least = np.minimum(least, np.take_along_axis(least, ahead, axis=1))
+        ahead = np.take_along_axis(ahead, ahead, axis=1)
+    own: Counts = np.sum(least == np.arange(size), axis=1)
+    return own
+
+
+def _rising(orders: Samples) -> Counts:
+    """Number of rising sequences: maximal runs c, c+1, c+2 … whose places are ascending."""
+    places = inverses(orders)
+    before: Counts = np.sum(places[:, 1:] < places[:, :-1], axis=1)
+    return before + 1
 
 
 def run(

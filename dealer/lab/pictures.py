@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from dealer.lab.counts import Tally
+from dealer.lab.experiment import Tally
 from dealer.lab.report import Histogram
 
 _FONT = "font-family='system-ui,sans-serif' font-size='12' fill='#222'"

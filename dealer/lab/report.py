@@ -1,18 +1,31 @@
-"""Results of an experiment as lines of text, histograms and JSON members."""
+"""Statistical tests of counts against a fair shuffle, the verdict, and results as text and JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
-from itertools import permutations
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtr, chdtrc, erfc
 
-from dealer.lab.counts import Tally
-from dealer.lab.verdicts import Finding, significant, spread
+from dealer.lab.experiment import Counted, Counts, Tally
+
+Chances = NDArray[np.float64]
+
+LEVEL = 1e-6
+"""Significance level, for p-values with Holm's correction."""
+
+ENOUGH = 5
+EXACT_MAX = 20_000
+_NEVER = 1e-40
+
+TWO_SIDED_FROM = 10
+"""Degrees of freedom from which a very small χ² is also evidence against fairness. With fewer,
+counts of a fair shuffle can match the expectation exactly, so that χ² = 0 is not unusual."""
 
 MAIN = ("orders, χ²", "place × card, χ²")
 _NAME = 42
@@ -21,6 +34,231 @@ _EDGE = 4.0
 _WIDTH = 0.5
 _FULL = "█"
 _PARTS = " ▏▎▍▌▋▊▉"
+
+
+@dataclass(slots=True)
+class Finding:
+    """One test: the statistic `found`, its `expected` value and its p-value.
+
+    `holm` is p with Holm's correction for multiple tests. A test that needs more shuffles has no p;
+    `needs` is the required number of shuffles.
+    """
+
+    name: str
+    found: float
+    expected: float
+    p: float | None = None
+    holm: float | None = None
+    needs: int | None = None
+
+
+class Spread(NamedTuple):
+    """The counts of the orders; `expected` is their variance if fair."""
+
+    mean: float
+    variance: float
+    expected: float
+    deviation: float
+
+
+def evaluate(counted: Counted) -> list[Finding]:
+    """All tests of the shuffles, then of the quotients of consecutive shuffles."""
+    findings = [*_of(counted.shuffles, ""), *_of(counted.quotients, "one to the next: ")]
+    tested = [finding for finding in findings if finding.p is not None]
+    corrected = holm([finding.p for finding in tested if finding.p is not None])
+    for finding, p in zip(tested, corrected, strict=True):
+        finding.holm = p
+    return findings
+
+
+def significant(findings: Sequence[Finding], level: float = LEVEL) -> list[Finding]:
+    """The findings that are significant at `level`, in ascending order of p."""
+    wrong = [finding for finding in findings if finding.holm is not None and finding.holm < level]
+    return sorted(wrong, key=lambda finding: finding.p or 0.0)
+
+
+def _of(tally: Tally, about: str) -> Iterator[Finding]:
+    if tally.orders is not None and len(tally.orders) > 1:
+        yield _orders(tally.orders, tally.shuffles, f"{about}orders, χ²")
+    if tally.n > 1 and tally.k:
+        yield _cells(tally, f"{about}place × card, χ²")
+    for name, counts, chances in (
+        ("fixed points", tally.fixed, fixed_points(tally.k)),
+        ("cycles", tally.cycles, cycles(tally.k)),
+        ("rising sequences", tally.rising, rising_sequences(tally.k)),
+    ):
+        if tally.k > 1:
+            yield _mean(counts, chances, f"{about}{name}, mean")
+            yield _distribution(counts, chances, f"{about}{name}, χ²")
+
+
+def _orders(orders: Counts, shuffles: int, name: str) -> Finding:
+    df, needs = len(orders) - 1, ENOUGH * len(orders)
+    if shuffles < needs:
+        return Finding(name, math.nan, df, needs=needs)
+    mean = shuffles / len(orders)
+    found = float(((orders - mean) ** 2).sum() / mean)
+    return Finding(name, found, df, chi_square_p(found, df))
+
+
+def _cells(tally: Tally, name: str) -> Finding:
+    """χ² of the counts over k places × n cards, with d = count − m/n for m shuffles.
+
+    For k = n it is (n−1)/m·Σd² with (n−1)² degrees of freedom. For k < n the column sums are not
+    fixed: 1/(n−k)·Σ(column sum of d)² is added to Σd² to compensate for the covariance of the
+    places, and there are k(n−1) degrees of freedom.
+    """
+    n, k, shuffles = tally.n, tally.k, tally.shuffles
+    df = (n - 1) ** 2 if k == n else k * (n - 1)
+    if shuffles < n:
+        return Finding(name, math.nan, df, needs=n)
+    off = tally.cells - shuffles / n
+    squares = float((off**2).sum())
+    if k < n:
+        squares += float((off.sum(axis=0) ** 2).sum()) / (n - k)
+    found = squares * (n - 1) / shuffles
+    return Finding(name, found, df, chi_square_p(found, df))
+
+
+def _mean(counts: Counts, chances: Chances, name: str) -> Finding:
+    """Test of the mean: exact up to `EXACT_MAX` shuffles, normal approximation above."""
+    shuffles, total = int(counts.sum()), int(np.arange(len(counts)) @ counts)
+    mean, variance = moments(chances)
+    if not shuffles:
+        return Finding(name, math.nan, mean, needs=1)
+    found = total / shuffles
+    if shuffles <= EXACT_MAX:
+        p = min(1.0, 2 * min(sum_tails(chances, shuffles, total)))
+    else:
+        p = normal_p((found - mean) / math.sqrt(variance / shuffles))
+    return Finding(name, found, mean, p)
+
+
+def _distribution(counts: Counts, chances: Chances, name: str) -> Finding:
+    """χ² test of the distribution; neighbouring values are grouped to expect at least five."""
+    shuffles = int(counts.sum())
+    groups = _grouped(counts.tolist(), (chances * shuffles).tolist())
+    df = len(groups) - 1
+    if not df:
+        return Finding(name, math.nan, math.nan, needs=_two_groups(chances))
+    square = sum((found - fair) ** 2 / fair for found, fair in groups)
+    return Finding(name, square, df, chi_square_p(square, df))
+
+
+def _grouped(found: list[int], fair: list[float]) -> list[tuple[float, float]]:
+    """(found, fair) sums over groups of neighbouring values; a remainder joins the last group."""
+    groups: list[tuple[float, float]] = []
+    total, expecting = 0.0, 0.0
+    for count, expectation in zip(found, fair, strict=True):
+        total, expecting = total + count, expecting + expectation
+        if expecting >= ENOUGH:
+            groups.append((total, expecting))
+            total, expecting = 0.0, 0.0
+    last = groups.pop() if groups else (0.0, 0.0)
+    return [*groups, (last[0] + total, last[1] + expecting)]
+
+
+def _two_groups(chances: Chances) -> int:
+    """The number of shuffles from which two groups expect at least five each."""
+    low = np.cumsum(chances)
+    return math.ceil(ENOUGH / float(np.minimum(low, 1 - low).max()))
+
+
+def spread(tally: Tally) -> Spread | None:
+    """Mean and variance of the counts of the orders; None if orders were not counted."""
+    if tally.orders is None or not tally.shuffles:
+        return None
+    mean = tally.shuffles / len(tally.orders)
+    variance = float(tally.orders.var())
+    return Spread(mean, variance, mean * (1 - 1 / len(tally.orders)), math.sqrt(variance))
+
+
+# Distributions for a fair shuffle: the probabilities of 0, 1, 2 … over all n! orders. For n = 52
+# mean and variance are 1 and 1 (fixed points), 4.538 and 2.912 (cycles), 26.5 and 4.417 (rising).
+
+
+def fixed_points(n: int) -> Chances:
+    """Cards at their old place: exactly k with probability (1/k!)·Σ (−1)^i/i! over i = 0…n−k."""
+    strays = list(accumulate((-1) ** i / math.factorial(i) for i in range(n + 1)))
+    return np.array([strays[n - k] * (1 / math.factorial(k)) for k in range(n + 1)])
+
+
+def cycles(n: int) -> Chances:
+    """Stirling numbers of the first kind over n!: card i closes a cycle with probability 1/i."""
+    chances = np.array([1.0])
+    for i in range(1, n + 1):
+        chances = np.convolve(chances, [(i - 1) / i, 1 / i])
+    return chances
+
+
+def rising_sequences(n: int) -> Chances:
+    """Eulerian numbers: A(n, k) = k·A(n−1, k) + (n+1−k)·A(n−1, k−1), over n!."""
+    chances = np.array([0.0, 1.0] if n else [1.0])
+    for size in range(2, n + 1):
+        k = np.arange(size + 1)
+        before = np.append(chances, 0.0)
+        chances = (k * before + (size + 1 - k) * np.roll(before, 1)) / size
+    return chances
+
+
+def moments(chances: Chances) -> tuple[float, float]:
+    """Mean and variance."""
+    values = np.arange(len(chances))
+    mean = float(values @ chances)
+    return mean, float((values - mean) ** 2 @ chances)
+
+
+def sum_tails(chances: Chances, count: int, total: int) -> tuple[float, float]:
+    """The probabilities that `count` such numbers add up to at most, and to at least, `total`.
+
+    Computed by repeated convolution; all terms are positive, so that small probabilities keep their
+    precision. Terms below 1e-40 are treated as 0.
+    """
+    first, sums = 0, np.array([1.0])
+    for bit in f"{count:b}":
+        first, sums = _trimmed(2 * first, np.convolve(sums, sums))
+        if bit == "1":
+            first, sums = _trimmed(first, np.convolve(sums, chances))
+    place = total - first
+    low, high = sums[: max(place + 1, 0)], sums[max(place, 0) :]
+    return min(float(low.sum()), 1.0), min(float(high.sum()), 1.0)
+
+
+def _trimmed(first: int, sums: Chances) -> tuple[int, Chances]:
+    places = np.flatnonzero(sums > _NEVER)
+    return first + int(places[0]), sums[places[0] : places[-1] + 1]
+
+
+# p-values: the probability that a fair shuffle deviates at least as far as the counts do.
+
+
+def chi_square_p(x: float, df: int) -> float:
+    """The p-value of χ² = `x` with `df` degrees of freedom.
+
+    It is the upper tail; from `TWO_SIDED_FROM` degrees of freedom on, twice the smaller tail.
+    """
+    lower, upper = float(chdtr(df, x)), float(chdtrc(df, x))
+    return min(1.0, 2 * min(lower, upper)) if df >= TWO_SIDED_FROM else upper
+
+
+def normal_p(z: float) -> float:
+    """The two-sided p-value of `z` standard deviations."""
+    return float(erfc(abs(z) / 2**0.5))
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """The p-values with S. Holm's correction (1979) for multiple tests.
+
+    In ascending order, the smallest is multiplied by the number of tests, the next by one less and
+    so on, and none may be less than the one before it. For a fair shuffle the probability that any
+    result is below a level is at most that level.
+    """
+    result = [1.0] * len(ps)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[place]))
+        result[place] = largest
+    return result
 
 
 def findings(found: Sequence[Finding], level: float) -> list[str]:
@@ -71,7 +309,7 @@ def members(tally: Tally, found: Sequence[Finding], level: float) -> dict[str, A
         "sample": tally.k,
         "fair": not significant(found, level),
         "level": level,
-        "orders": None if spreads is None else asdict(spreads) | {"deviation": spreads.deviation},
+        "orders": None if spreads is None else spreads._asdict(),
         "findings": [
             {key: None if value != value else value for key, value in asdict(result).items()}
             for result in found

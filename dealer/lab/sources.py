@@ -49,9 +49,7 @@ class Stream:
         """Do nothing: the stream continues."""
 
     def draw(self, bound: int, rows: Rows) -> Rows:
-        limit = _limit(bound)
-        found = np.empty(len(rows), dtype=np.intp)
-        filled = 0
+        limit, found, filled = _limit(bound), np.empty(len(rows), dtype=np.intp), 0
         while filled < len(found):
             words = self._more(len(found) - filled)
             words = words[words < limit]
@@ -69,19 +67,18 @@ class TapeSource:
     def __init__(self, *, secret: bytes, nonces: Sequence[bytes], root: bytes, n: int) -> None:
         self._tape = partial(tape.words, secret=secret, nonces=nonces, root=root, n=n)
         self._k = 0
-        self._tapes: list[Iterator[int]] = []
-        self._cut: Words = np.empty((0, 0), dtype=np.uint16)
-        self._next: Rows = np.empty(0, dtype=np.intp)
+        self.begin(0)
 
     def begin(self, shuffles: int) -> None:
-        self._tapes = [self._tape(k=k) for k in range(self._k, self._k + shuffles)]
+        self._tapes: list[Iterator[int]] = [
+            self._tape(k=k) for k in range(self._k, self._k + shuffles)
+        ]
         self._k += shuffles
-        self._cut = np.empty((shuffles, 0), dtype=np.uint16)
-        self._next = np.zeros(shuffles, dtype=np.intp)
+        self._cut: Words = np.empty((shuffles, 0), dtype=np.uint16)
+        self._next: Rows = np.zeros(shuffles, dtype=np.intp)
 
     def draw(self, bound: int, rows: Rows) -> Rows:
-        limit = _limit(bound)
-        found = np.empty(len(rows), dtype=np.intp)
+        limit, found = _limit(bound), np.empty(len(rows), dtype=np.intp)
         left = np.arange(len(rows))
         while left.size:
             asked = rows[left]
@@ -125,22 +122,17 @@ def words_from(source: str, *, seed: int | None = None) -> MoreWords:
             raise ConfigurationError("The source system takes no seed; name another source.")
         return lambda count: np.frombuffer(os.urandom(2 * count), np.uint16)
     if source == "pcg64":
-        bits = np.random.PCG64(0 if seed is None else seed)
+        bits = np.random.PCG64(seed or 0)
         return lambda count: bits.random_raw(-(-count // 4)).view(np.uint16)[:count]
     if source == "mersenne":
-        engine = random.Random(0 if seed is None else seed)
+        engine = random.Random(seed or 0)
         return lambda count: np.frombuffer(engine.randbytes(2 * count), np.uint16)
     raise ConfigurationError(f"There is no source {source!r}; use one of {', '.join(SOURCES)}.")
 
 
 def _tape_parts(seed: int | None) -> dict[str, Any]:
     """Secret, one nonce and root of a tape: random, or derived from a seed to be reproducible."""
-    if seed is None:
-        data = os.urandom(SECRET_BYTES + 64)
-    else:
-        data = hashlib.shake_256(str(seed).encode()).digest(SECRET_BYTES + 64)
-    return {
-        "secret": data[:SECRET_BYTES],
-        "nonces": [data[SECRET_BYTES : SECRET_BYTES + 32]],
-        "root": data[SECRET_BYTES + 32 :],
-    }
+    size, text = SECRET_BYTES + 64, str(seed).encode()
+    data = os.urandom(size) if seed is None else hashlib.shake_256(text).digest(size)
+    secret, nonce, root = data[:SECRET_BYTES], data[SECRET_BYTES : SECRET_BYTES + 32], data[-32:]
+    return {"secret": secret, "nonces": [nonce], "root": root}

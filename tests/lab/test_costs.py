@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dealer.lab.costs import SIZES, costs, table
+from dealer.lab.exact import SIZES, costs, table
 from dealer.lab.shuffles import METHODS
 
 

@@ -9,8 +9,16 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from dealer.lab.counts import Counted, Tally, inverses, patterns, ranks
-from dealer.lab.experiment import _one_after_another, run, sample
+from dealer.lab.experiment import (
+    Counted,
+    Tally,
+    _one_after_another,
+    inverses,
+    patterns,
+    ranks,
+    run,
+    sample,
+)
 from dealer.lab.shuffles import method
 from dealer.lab.sources import number_source
 

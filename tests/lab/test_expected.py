@@ -7,7 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from dealer.lab.verdicts import cycles, fixed_points, moments, rising_sequences, sum_tails
+from dealer.lab.report import cycles, fixed_points, moments, rising_sequences, sum_tails
 
 
 def fixed_in(order):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dealer.lab.verdicts import TWO_SIDED_FROM, chi_square_p, holm, normal_p
+from dealer.lab.report import TWO_SIDED_FROM, chi_square_p, holm, normal_p
 
 
 @pytest.mark.parametrize(("x", "df", "p"), [(3.841459, 1, 0.05), (14.067140, 7, 0.05)])

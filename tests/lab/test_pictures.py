@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from dealer.lab.counts import Tally
-from dealer.lab.experiment import run
+from dealer.lab.experiment import Tally, run
 from dealer.lab.pictures import bars, heat
 from dealer.lab.report import Bar, Histogram, histogram, lines
 from dealer.lab.shuffles import METHODS, method

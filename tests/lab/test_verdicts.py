@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 
-from dealer.lab import verdicts
-from dealer.lab.counts import Counted
-from dealer.lab.experiment import run
+from dealer.lab import report as verdicts
+from dealer.lab.experiment import Counted, run
+from dealer.lab.report import _grouped, evaluate, significant, spread
 from dealer.lab.shuffles import METHODS, method
 from dealer.lab.sources import number_source
-from dealer.lab.verdicts import _grouped, evaluate, significant, spread
 
 pytestmark = pytest.mark.slow
 
@@ -143,7 +142,7 @@ def test_a_wrong_distribution_is_detected(many_runs, what, monkeypatch):
 def test_the_exact_and_the_normal_sums_agree_at_their_limit(monkeypatch):
     counted = experiment("backward", 52, 2000)
     exact = {one.name: one.p for one in evaluate(counted)}
-    monkeypatch.setattr("dealer.lab.verdicts.EXACT_MAX", 10)
+    monkeypatch.setattr("dealer.lab.report.EXACT_MAX", 10)
     normal = {one.name: one.p for one in evaluate(counted)}
     means = [name for name in exact if name.endswith("mean")]
     assert len(means) == 6
