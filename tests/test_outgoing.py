@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dealer import outgoing
-from dealer.cli.commands.bundle import from_house
+from dealer.cli.commands.verify import from_house
 from dealer.errors import HouseUnreachable
 from dealer.gateway.identity import FetchFailed, fetch_json
 from dealer.outgoing import ADDRESSES, CONNECT_SECONDS, Attempts, NotConnected

@@ -1,21 +1,32 @@
-"""Options that several commands share, and the lookup of a table by a prefix of its id."""
+"""How commands are declared: help as plain text, shared options, those of settings, lookups."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import wraps
 from getpass import getuser
-from inspect import Parameter
+from inspect import Parameter, cleandoc, signature
 from math import inf
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from dealer.config import SETTINGS, with_password
+from dealer.config import (
+    LIMITS,
+    PASSWORD_FILE_VARIABLE,
+    SETTINGS,
+    Setting,
+    Settings,
+    age_ms,
+    read_limits,
+    with_password,
+)
 from dealer.errors import BadRequest, ConfigurationError, TableArchived
 
 if TYPE_CHECKING:
@@ -23,16 +34,30 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+LIMITS_HELP = "Limits, each also a variable like DEALER_LIMIT_RATE:\n\n\b\n" + "\n".join(
+    f"{name}: {what}" for name, what in LIMITS.items()
+)
+
 
 class Commands(typer.Typer):
-    """Commands in which an option is given once, unless it may be given several times."""
+    """Commands whose help is plain text, and in which an option is given once unless it may repeat.
+
+    Rich's panels would cut names at the width of the terminal, and take four times as long.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(cls=_Group, rich_markup_mode=None, add_completion=False, **options)
 
     def command(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:
         """As in Typer."""
-        return super().command(*args, cls=_EachOnce, **options)
+        return super().command(*args, cls=_OneCommand, **options)
 
 
-class _EachOnce(TyperCommand):
+class _Plain:
+    help: str | None
+    params: list[Any]
+    make_parser: Callable[..., Any]
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As in Typer; refuses an option of which all values but the last would be ignored."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
@@ -40,10 +65,51 @@ class _EachOnce(TyperCommand):
             if given.count(option) > 1 and not option.multiple:
                 name = max(option.opts, key=len)
                 raise typer.BadParameter("it is given more than once.", ctx=ctx, param_hint=name)
-        return super().parse_args(ctx, args)
+        parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        return parsed
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """As in Typer, which would write a required argument in braces."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """As in Typer; the lines of an example stay as they are."""
+        formatter.write_paragraph()
+        with formatter.indentation():
+            for number, part in enumerate(re.split(r"```\n?", cleandoc(self.help or ""))):
+                if number % 2:
+                    part = "\n".join(f"{'':{formatter.current_indent + 2}}{line}"
+                                     for line in part.splitlines())  # fmt: skip
+                    formatter.write(f"\n{part}\n")
+                elif part.strip():
+                    formatter.write_text(part.strip())
 
 
-_SETTINGS = {setting.name: setting for setting in SETTINGS}
+class _OneCommand(_Plain, TyperCommand):
+    pass
+
+
+class _Group(_Plain, TyperGroup):
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """As in Typer; with a heading for each panel, and whole sentences."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            sentence = " ".join(cleandoc(command.help or "").split("\n\n")[0].split())
+            panel = getattr(command, "rich_help_panel", None) or "Commands"
+            panels.setdefault(panel, []).append((name, sentence))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
+
+def given(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """An option with a value, whose default is not shown."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False, **more)
+
+
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    """An argument, whose default is not shown."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False, **more)
 
 
 def parse_int(text: str | int) -> int:
@@ -65,12 +131,18 @@ def parse_seconds(text: str | float) -> float:
     return number
 
 
+def age(text: str, of: str) -> int:
+    """Milliseconds of an age like 90d, 36h or 0m, which the option `of` gives."""
+    with usage_errors():
+        return age_ms(of, "" if text == "0" else text)  # in settings 0 is never, not at once
+
+
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn a ConfigurationError into a usage error, which exits with 2."""
+    """Turn a ConfigurationError or BadRequest into a usage error, which exits with 2."""
     try:
         yield
-    except ConfigurationError as error:
+    except (BadRequest, ConfigurationError) as error:
         raise typer.BadParameter(str(error)) from None
 
 
@@ -79,11 +151,12 @@ def _with_password(url: str) -> str:
         return with_password(url, os.environ)
 
 
+_SETTINGS = {setting.name: setting for setting in SETTINGS}
 _PARSERS = {int: parse_int, int | None: parse_int, float: parse_seconds}
 _OPTION_TYPES = {tuple[str, ...]: list[str] | None}
 
 
-def option(name: str) -> Any:
+def option(name: str, *, hidden: bool = False) -> Any:
     """The annotation of a parameter that is the option of a setting."""
     setting = _SETTINGS[name]
     declared = typer.Option(
@@ -94,38 +167,57 @@ def option(name: str) -> Any:
         parser=_PARSERS.get(setting.type),
         callback=_with_password if name == "database" else None,
         show_default=setting.default not in (None, ()),
+        hidden=hidden,
     )
     return Annotated[_OPTION_TYPES.get(setting.type, setting.type), declared]
 
 
-def setting_parameters() -> list[Parameter]:
-    """A parameter for each setting that has a flag, for the signature of a command."""
-    return [
-        Parameter(
-            setting.name,
-            Parameter.KEYWORD_ONLY,
-            default=setting.default or None if setting.type == tuple[str, ...] else setting.default,
-            annotation=option(setting.name),
-        )
-        for setting in SETTINGS
-        if setting.flag
-    ]
+def is_table(text: str) -> bool:
+    """Whether a text may be the id of a table, or the first digits of one."""
+    return re.fullmatch(r"[0-9a-f-]{1,36}", text.lower()) is not None
+
+
+def _table(text: str | None) -> str | None:
+    """Refuses what cannot be the id of a table, before a database is opened."""
+    if text is None or is_table(text):
+        return text
+    instead = "; `dealer verify FILE` checks a bundle" if Path(text).exists() else ""
+    raise typer.BadParameter(f"A table's id is 32 hex digits, not {text!r}{instead}.")
 
 
 if TYPE_CHECKING:
     Database = str
     HouseKey = Path | None
     Marks = Path | None
+    ArchiveFolder = Path | None
+    Packs = Path | None
+    Games = Path | None
 else:
     Database, HouseKey, Marks = option("database"), option("house_key"), option("marks")
+    ArchiveFolder, Packs, Games = option("archive"), option("packs"), option("games")
+
 TableId = Annotated[
     str,
-    typer.Argument(
-        metavar="TABLE",
-        help="The table's id, or a prefix of it that no other table has.",
-        show_default=False,
+    argument(
+        "TABLE", "The table's id, or a prefix of it that no other table has.", callback=_table
     ),
 ]
+OneTable = Annotated[
+    str | None,
+    argument(
+        "TABLE", "The table's id, or a prefix of it that no other table has.", callback=_table
+    ),
+]
+TableOrFile = Annotated[
+    str,
+    argument(
+        "TABLE_OR_FILE",
+        "The table's id, or a prefix of it that no other table has; or a bundle's file, "
+        "- for standard input.",
+    ),
+]
+OnlyRound = Annotated[int | None, given("N", "Only this round.", "--round", min=1)]
+LIMIT_OF_LINES = typer.Option(metavar="N", min=1, help="Maximum number of lines.")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Why = Annotated[
     str,
@@ -133,24 +225,105 @@ Why = Annotated[
 ]
 Operator = Annotated[
     str | None,
-    typer.Option(
+    given(
+        "NAME",
+        "Your name in the operators' journal; user@machine if not given.",
         "--operator",
-        metavar="NAME",
         envvar="DEALER_OPERATOR",
-        help="Your name in the operators' journal; user@machine if not given.",
-        show_default=False,
     ),
 ]
 HouseUrl = Annotated[
     str | None,
-    typer.Option(
-        "--url",
-        metavar="URL",
-        help="Address of a server to read from instead of the database, like "
+    given(
+        "URL",
+        "Address of a server to read from instead of the database, like "
         "http://127.0.0.1:8080/; needs the whole id of a table.",
-        show_default=False,
+        "--url",
     ),
 ]
+Limit = Annotated[
+    list[str] | None,
+    given(
+        "NAME=VALUE", "A limit, like rate=20; --help-all lists them. May be given several times."
+    ),
+]
+
+
+def _print_all(context: typer.Context, asked: bool) -> None:
+    if asked:
+        for parameter in context.command.params:
+            parameter.hidden = False  # type: ignore[attr-defined]
+        context.command.epilog = LIMITS_HELP
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all", callback=_print_all, is_eager=True, help="Show all settings and exit."
+    ),
+]
+
+
+def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each setting, --limit and --help-all to those of the command.
+
+    Their values reach the command as keyword arguments, for `build_settings`. The help shows the
+    settings that are `common`.
+    """
+    parameters = [
+        Parameter(
+            setting.name,
+            Parameter.KEYWORD_ONLY,
+            default=setting.default or None if setting.type == tuple[str, ...] else setting.default,
+            annotation=option(setting.name, hidden=not setting.common),
+        )
+        for setting in SETTINGS
+        if setting.flag
+    ]
+    for name, default, annotation in (("limit", None, Limit), ("help_all", False, HelpAll)):
+        parameters.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        )
+    parameters += [
+        parameter
+        for parameter in signature(command, eval_str=True).parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
+
+    @wraps(command)
+    def with_settings(*, help_all: bool, **given: Any) -> None:
+        command(**given)
+
+    signature_ = signature(command).replace(parameters=parameters)
+    with_settings.__signature__ = signature_  # type: ignore[attr-defined]
+    with_settings.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
+    return with_settings
+
+
+def build_settings(given: dict[str, Any]) -> Settings:
+    """The settings from the values of the options by name; a wrong one exits with 2."""
+    file = os.environ.get(PASSWORD_FILE_VARIABLE)
+    with usage_errors():
+        return Settings(
+            **{
+                setting.name: _value(setting, given[setting.name])
+                for setting in SETTINGS
+                if setting.flag
+            },
+            password_file=Path(file) if file else None,
+            limits=read_limits(given["limit"] or (), os.environ),
+        )
+
+
+def _value(setting: Setting, given: Any) -> Any:
+    if setting.default == ():
+        return tuple(given or ())
+    choices = {choice.lower(): choice for choice in setting.choices}
+    return choices.get(given.lower(), given) if choices else given
 
 
 def whoami() -> str:
@@ -182,14 +355,12 @@ async def find_table(log: ReadOnlyLog, text: str) -> bytes:
     from dealer.service.tables import archive as archived
     from dealer.service.tables.table_ids import table_with_prefix
 
-    try:
+    with usage_errors():
         found = await table_with_prefix(log, text)
-    except BadRequest as error:
-        raise typer.BadParameter(str(error)) from None
     kept = await archived.find(log, found)
     if kept is not None:
         raise TableArchived(
             f"Table {found.hex()} is archived: its events are in {kept.file} in the folder of "
-            "`dealer archive`. Use `dealer history FILE` or `dealer verify FILE`."
+            "`dealer tables archive`. Use `dealer history FILE` or `dealer verify FILE`."
         )
     return found

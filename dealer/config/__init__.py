@@ -4,12 +4,24 @@ The options of `dealer serve`, the lines of `dealer config` and the table in REF
 from these declarations. A flag takes precedence over an environment variable.
 """
 
-from dealer.config.checks import age_ms
-from dealer.config.colours import palette
-from dealer.config.database_url import PASSWORD_FILE_VARIABLE, masked, with_password
-from dealer.config.limits import LIMIT_VARIABLE, LIMITS, read_limits
-from dealer.config.logo import read_logo
-from dealer.config.settings import DATABASE, DATABASE_VARIABLE, SETTINGS, Setting, Settings
+from dealer.config.checks import (
+    PASSWORD_FILE_VARIABLE,
+    age_ms,
+    masked,
+    palette,
+    read_logo,
+    with_password,
+)
+from dealer.config.settings import (
+    DATABASE,
+    DATABASE_VARIABLE,
+    LIMIT_VARIABLE,
+    LIMITS,
+    SETTINGS,
+    Setting,
+    Settings,
+    read_limits,
+)
 
 __all__ = [
     "DATABASE",

@@ -1,20 +1,28 @@
-"""Checks of the values of settings: each raises ConfigurationError, which names the flag."""
+"""Checks of the values of settings: each raises ConfigurationError, which names the flag.
+
+The colours of the pages are checked for contrast (WCAG 2), and the database's password may be in a
+file of its own.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from dealer.config.colours import palette
-from dealer.config.logo import read_logo
 from dealer.errors import ConfigurationError
 from dealer.packs.catalogue import read_folders
 
-Check = Callable[[str, Any], None]
+Check = Callable[[str, Any], object]
 """Takes the flag and the value, which is not None."""
+
+PASSWORD_FILE_VARIABLE = "DEALER_DATABASE_PASSWORD_FILE"
+
+LOGO_KINDS = (".svg", ".png", ".jpg", ".webp")
+LOGO_MAX = 128 * 1024
 
 _HOST_NAME = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
 # The host-source of CSP 3 without wildcards; it has no form for IPv6 addresses.
@@ -26,6 +34,16 @@ _OWN_PATHS = frozenset(
 TITLE_MAX = 64
 _AGE = re.compile(r"([0-9]{1,6})([dhm])")
 _AGE_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000}
+
+COLOURS = ("accent", "accent-ink", "felt")
+"""The main buttons, the text on them, and the table's surface."""
+
+CONTRAST = 4.5
+"""Least contrast of text (WCAG 2.2, 1.4.3)."""
+
+_BLACK, _WHITE = "#000000", "#ffffff"
+_FELT_INK = "#fbf8ee"
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 
 def at_least(least: int) -> Check:
@@ -101,14 +119,6 @@ def check_title(flag: str, value: str) -> None:
         raise ConfigurationError(f"{flag} must have 1 to {TITLE_MAX} printable characters.")
 
 
-def check_logo(flag: str, value: Path) -> None:
-    read_logo(value, of=flag)
-
-
-def check_colours(flag: str, values: tuple[str, ...]) -> None:
-    palette(values, of=flag)
-
-
 def check_games(packs: Path | None, games: Path | None) -> None:
     """The folders of packs and of games, which may use those packs."""
     if packs is not None or games is not None:
@@ -142,15 +152,149 @@ def check_issuer(issuer: str | None, audience: str | None, jwks: str | None) -> 
         check_url(jwks, of="--jwks")
 
 
-def check_age(flag: str, value: str) -> None:
-    age_ms(value, of=flag)
-
-
-def age_ms(text: str, *, of: str) -> int:
-    """Milliseconds of an age like 90d, 36h or 30m; ConfigurationError, naming `of`, otherwise."""
+def age_ms(flag: str, text: str) -> int:
+    """Milliseconds of an age like 90d, 36h or 30m, or 0."""
     match = _AGE.fullmatch(text)
     if match is None and text != "0":
         raise ConfigurationError(
-            f"{of} must be an age like 90d, 36h or 30m, or 0 for never, not {text!r}."
+            f"{flag} must be an age like 90d, 36h or 30m, or 0 for never, not {text!r}."
         )
     return 0 if match is None else int(match[1]) * _AGE_UNITS[match[2]]
+
+
+def read_logo(flag: str, path: Path) -> bytes:
+    """The bytes of an image file that can be a logo."""
+    if path.suffix.lower() not in LOGO_KINDS:
+        raise ConfigurationError(
+            f"{flag} must be an image whose name ends with {', '.join(LOGO_KINDS)}, not {path}."
+        )
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{flag}: {path} cannot be read: {error.strerror}.") from None
+    if not 0 < len(data) <= LOGO_MAX:
+        raise ConfigurationError(
+            f"{flag}: {path} has {len(data)} bytes; a logo has 1 to {LOGO_MAX} bytes, because "
+            "every visitor's browser loads it."
+        )
+    return data
+
+
+def palette(flag: str, values: Iterable[str]) -> dict[str, str]:
+    """CSS custom properties from colours like `felt=#1d4b3a`.
+
+    A colour that is not given keeps the page's own. Raises ConfigurationError for another form, and
+    for colours on which text could not be read.
+    """
+    given: dict[str, str] = {}
+    for value in values:
+        name, _, colour = value.partition("=")
+        colour = colour.lower()
+        if name not in COLOURS or name in given or not _COLOUR.fullmatch(colour):
+            raise ConfigurationError(
+                f"{flag} must be NAME=#RRGGBB, like felt=#1d4b3a, once for each name; the names "
+                f"are {', '.join(COLOURS)}. It is {value!r}."
+            )
+        given[name] = colour
+    properties: dict[str, str] = {}
+    if "accent-ink" in given and "accent" not in given:
+        raise ConfigurationError(f"{flag} accent-ink needs the colour accent that it is read on.")
+    if "accent" in given:
+        properties |= _buttons(given["accent"], given.get("accent-ink"), flag)
+    if "felt" in given:
+        properties |= _table(given["felt"], flag)
+    return properties
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours `#rrggbb`, 1 to 21 (WCAG 2.2)."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _buttons(accent: str, ink: str | None, flag: str) -> dict[str, str]:
+    if ink is None:
+        ink = max((_WHITE, _BLACK), key=lambda ink: contrast(ink, accent))
+    _require(contrast(accent, ink), f"{flag}: text of {ink} on buttons of {accent}", "")
+    return {"--accent": accent, "--accent-ink": ink}
+
+
+def _table(felt: str, flag: str) -> dict[str, str]:
+    muted = _mix(_FELT_INK, felt, 0.2)
+    _require(
+        contrast(felt, muted), f"{flag}: light text on a table of {felt}", "; choose a darker felt"
+    )
+    return {
+        "--felt": felt,
+        "--felt-deep": _mix(felt, _BLACK, 0.28),
+        "--felt-line": _mix(felt, _FELT_INK, 0.45),
+        "--felt-ink": _FELT_INK,
+        "--felt-ink-muted": muted,
+    }
+
+
+def _require(found: float, what: str, advice: str) -> None:
+    if found < CONTRAST:
+        # Rounded down: 4.499 is not 4.5.
+        raise ConfigurationError(
+            f"{what} could not be read: the contrast is {int(found * 100) / 100}:1, and must be "
+            f"{CONTRAST}:1 or more{advice}."
+        )
+
+
+def _luminance(colour: str) -> float:
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (channel / 255 for channel in _channels(colour))
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _mix(one: str, other: str, share: float) -> str:
+    """`one` with this share of `other`."""
+    pairs = zip(_channels(one), _channels(other), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    red, green, blue = bytes.fromhex(colour[1:])
+    return red, green, blue
+
+
+def with_password(url: str, environ: Mapping[str, str]) -> str:
+    """The address, with the password from the file that the environment names if it has none.
+
+    Raises ConfigurationError if that file cannot be read or is empty.
+    """
+    name = environ.get(PASSWORD_FILE_VARIABLE)
+    scheme, _, rest = url.partition("://")
+    user, at, place = rest.partition("@")
+    if not name or not scheme.startswith("postgres") or not at or not user or ":" in user:
+        return url
+    try:
+        password = Path(name).read_text().removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        what = getattr(error, "strerror", None) or "it is not text"
+        raise ConfigurationError(
+            f"{PASSWORD_FILE_VARIABLE} names {name}, which cannot be read: {what}."
+        ) from None
+    if not password:
+        raise ConfigurationError(f"{PASSWORD_FILE_VARIABLE} names {name}, which is empty.")
+    return f"{scheme}://{user}:{quote(password, safe='')}@{place}"
+
+
+def masked(url: str) -> str:
+    """A database's address without its password."""
+    scheme, slashes, rest = url.partition("://")
+    if scheme.startswith("sqlite"):
+        return url
+    place, at, host = rest.rpartition("@")
+    user, colon, _ = place.partition(":")
+    shown = f"{scheme}{slashes}{user}{':***' if colon else ''}{at}{host}"
+    before, question, options = shown.partition("?")
+    pairs = [
+        f"{name}=***" if "pass" in name.lower() and name != "passfile" else pair
+        for pair in options.split("&")
+        for name in [pair.partition("=")[0]]
+    ]
+    return before + question + "&".join(pairs)

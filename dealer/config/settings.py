@@ -1,31 +1,34 @@
-"""Declarations of the settings of `dealer serve`: flag, variable, help, type, default and check."""
+"""Declarations of the settings of `dealer serve`: flag, variable, help, type, default and check.
+
+Limits are settings, too: `--limit rate=20` or `DEALER_LIMIT_RATE=20`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints
 
 from dealer.config.checks import (
+    PASSWORD_FILE_VARIABLE,
     Check,
+    age_ms,
     at_least,
-    check_age,
-    check_colours,
     check_frame_ancestors,
     check_games,
     check_host_names,
     check_house,
     check_issuer,
-    check_logo,
     check_networks,
     check_origins,
     check_path,
     check_port,
     check_title,
+    palette,
+    read_logo,
 )
-from dealer.config.database_url import PASSWORD_FILE_VARIABLE
-from dealer.config.limits import default_limits
 from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -36,12 +39,62 @@ T = TypeVar("T")
 DATABASE_VARIABLE = "DEALER_DATABASE_URL"
 WHO = ("anyone", "service")
 
+LIMIT_VARIABLE = "DEALER_LIMIT_"
+
+LIMITS: Mapping[str, str] = {
+    "message": "bytes of one message from a client",
+    "rate": "commands per second of one connection; 52 cards to shuffle count as one more",
+    "burst": "commands of one connection in a burst",
+    "automatic_rate": "messages per second that clients send automatically for a shuffle",
+    "automatic_burst": "such messages in a burst",
+    "patience": "rate-limited messages in a burst, of a connection or address, until it is cut off",
+    "address_rate": "messages and requests per second of one client address, all connections",
+    "address_burst": "such messages and requests in a burst",
+    "address_bytes": "bytes per second that are written to disk for one client address",
+    "address_bytes_burst": "such bytes in a burst",
+    "address_cpu": "seconds of server time, per second, that one client address may use",
+    "address_cpu_burst": "such seconds in a burst",
+    "tables_per_hour": "tables that one client address may open per hour, or in a burst",
+    "house_tables_per_hour": "tables that all clients without a service key may open per hour, "
+    "or a tenth of them in a burst",
+    "key_rate": "messages and requests per second of one service key, all connections",
+    "key_burst": "such messages and requests in a burst",
+    "key_bytes": "bytes per second that are written to disk for one service key",
+    "key_bytes_burst": "such bytes in a burst",
+    "key_cpu": "seconds of server time, per second, that one service key may use",
+    "key_cpu_burst": "such seconds in a burst",
+    "key_connections": "connections of one service key",
+    "tables": "tables of one connection; a service has no such limit",
+    "connections": "connections in total",
+    "connections_per_address": "connections from one address",
+    "opening": "timeout in seconds of the handshake, and then of the first request",
+    "idle": "seconds that a connection kept after a POST may wait for the next request, and that "
+    "the download of a bundle may pause, beside a second for each KiB of a full write buffer",
+    "sending": "timeout in seconds for a full write buffer to be sent",
+    "closing": "timeout in seconds of the closing handshake",
+    "keepalive": "seconds between pings; a client that misses two is disconnected",
+    "buffer": "bytes waiting to be sent before a connection counts as slow",
+    "chunk": "events per read of the backlog of a lagging connection",
+    "resume": "missed events above which a resume sends a snapshot instead",
+    "history": "events of a table above which no history is made over HTTP",
+    "held": "requests queued behind one that reads the log",
+    "drain": "seconds within which the server has closed after a signal to stop",
+}
+"""What each of `dealer.gateway.limits.Limits` bounds."""
+
+
+def default_limits() -> Limits:
+    # The gateway imports the websocket library, which a page of help does not need.
+    from dealer.gateway.limits import Limits
+
+    return Limits()
+
 
 class Setting(NamedTuple):
     """The declaration of one setting; `name` is its attribute in `Settings`.
 
     `flag` is empty if it only has an environment variable. `metavar` is the unit, kind or choices
-    of its value in a page of help.
+    of its value in a page of help, which shows the settings that are `common`.
     """
 
     name: str
@@ -53,6 +106,7 @@ class Setting(NamedTuple):
     metavar: str
     choices: tuple[str, ...]
     check: Check | None
+    common: bool
 
     def require(self, value: Any) -> None:
         """Raise ConfigurationError, which names the flag, if a value that is given is wrong."""
@@ -71,6 +125,7 @@ def setting(
     check: Check | None = None,
     flag: str | None = None,
     variable: str | None = None,
+    common: bool = False,
     repr: bool = True,
 ) -> T:
     """A field of `Settings`; flag and variable follow from its name, unless they are given."""
@@ -81,6 +136,7 @@ def setting(
         "metavar": metavar or "|".join(choices),
         "choices": choices,
         "check": check,
+        "common": common,
     }
     return field(default=default, repr=repr, metadata=metadata)
 
@@ -96,6 +152,7 @@ class Settings:
         metavar="URL",
         variable=DATABASE_VARIABLE,
         repr=False,
+        common=True,
     )
     password_file: Path | None = setting(
         None,
@@ -109,6 +166,7 @@ class Settings:
         "File of the house key. Default: the SQLite file's name with .key; PostgreSQL has none.",
         metavar="FILE",
         variable="DEALER_HOUSE_KEY_FILE",
+        common=True,
     )
     marks: Path | None = setting(
         None,
@@ -117,10 +175,17 @@ class Settings:
         metavar="FOLDER",
     )
     host: str = setting(
-        "127.0.0.1", "Address to listen on; 0.0.0.0 for every network.", metavar="ADDRESS"
+        "127.0.0.1",
+        "Address to listen on; 0.0.0.0 for every network.",
+        metavar="ADDRESS",
+        common=True,
     )
     port: int = setting(
-        8080, "Port for players; 0 chooses a free one.", metavar="PORT", check=check_port
+        8080,
+        "Port for players; 0 chooses a free one.",
+        metavar="PORT",
+        check=check_port,
+        common=True,
     )
     ops_host: str = setting(
         "127.0.0.1",
@@ -133,6 +198,7 @@ class Settings:
         "The operator's port: /healthz, /readyz, /metrics; 0 chooses a free one.",
         metavar="PORT",
         check=check_port,
+        common=True,
     )
     service_host: str = setting(
         "127.0.0.1",
@@ -166,6 +232,7 @@ class Settings:
         "The house's name in the signatures of new tables; existing tables keep theirs.",
         metavar="NAME",
         check=check_house,
+        common=True,
     )
     origins: tuple[str, ...] = setting(
         (),
@@ -175,6 +242,7 @@ class Settings:
         metavar="ORIGIN",
         check=check_origins,
         flag="--origin",
+        common=True,
     )
     frame_ancestors: tuple[str, ...] = setting(
         (),
@@ -193,7 +261,7 @@ class Settings:
         None,
         "An image (.svg, .png, .jpg or .webp, at most 128 KiB) that the pages show.",
         metavar="FILE",
-        check=check_logo,
+        check=read_logo,
     )
     colours: tuple[str, ...] = setting(
         (),
@@ -201,7 +269,7 @@ class Settings:
         " or felt (the table). Text must have a contrast of 4.5:1. May be given several times;"
         " in the variable separated by spaces.",
         metavar="NAME=#RRGGBB",
-        check=check_colours,
+        check=palette,
         flag="--colour",
         variable="DEALER_COLOURS",
     )
@@ -233,6 +301,7 @@ class Settings:
         metavar="CIDR",
         check=check_networks,
         flag="--trusted-proxy",
+        common=True,
     )
     path: str = setting(
         "/",
@@ -258,8 +327,9 @@ class Settings:
     )
     archive: Path | None = setting(
         None,
-        "The folder of `dealer archive`, from which bundles of archived tables are served.",
+        "The folder of `dealer tables archive`, from which bundles of archived tables are served.",
         metavar="FOLDER",
+        common=True,
     )
     synchronous: str = setting(
         "FULL",
@@ -297,14 +367,14 @@ class Settings:
         "Close a table whose newest event is older than this, like 24h, if no seat is taken and "
         "no round is open; 0 means never.",
         metavar="AGE",
-        check=check_age,
+        check=age_ms,
     )
     close_idle: str = setting(
         "0",
         "Close a table whose newest event is older than this, like 90d, even if seats are taken "
         "or a round is open; 0 means never.",
         metavar="AGE",
-        check=check_age,
+        check=age_ms,
     )
     decks: str = setting(
         "on",
@@ -316,20 +386,20 @@ class Settings:
         "Close a deck of the simple REST interface whose newest event is older than this, like "
         "14d; 0 means never.",
         metavar="AGE",
-        check=check_age,
+        check=age_ms,
     )
     host_absent: str = setting(
         "10m",
         "Time, like 10m, that a host may be absent before the connected player who has been seated"
         " longest, and is not a bot, becomes host, except at tables of services; 0 means never.",
         metavar="AGE",
-        check=check_age,
+        check=age_ms,
     )
     webhook_give_up: str = setting(
         "3d",
         "Time, like 3d, for which a webhook may fail before it is switched off; 0 means never.",
         metavar="AGE",
-        check=check_age,
+        check=age_ms,
     )
     disk_floor: int = setting(
         256,
@@ -396,3 +466,39 @@ SETTINGS = tuple(_declared())
 """All settings but the limits, which `LIMITS` names."""
 
 DATABASE = Settings.database
+
+
+def read_limits(pairs: Iterable[str], environ: Mapping[str, str]) -> Limits:
+    """Limits from `name=value` pairs and variables; ConfigurationError for a wrong one."""
+    limits = default_limits()
+    kinds = {limit.name: type(getattr(limits, limit.name)) for limit in fields(limits)}
+    given = {
+        name: (environ[variable], variable)
+        for name in kinds
+        if environ.get(variable := f"{LIMIT_VARIABLE}{name.upper()}")
+    }
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        name = name.replace("-", "_")
+        if not equals or name not in kinds:
+            raise ConfigurationError(
+                f"--limit must be NAME=VALUE, where NAME is one of {', '.join(kinds)}."
+            )
+        if given.get(name, ("", ""))[1] == (where := f"--limit {name}"):
+            raise ConfigurationError(f"{where} is given more than once.")
+        given[name] = (value, where)
+    values: dict[str, Any] = {
+        name: _above_zero(kinds[name], text, where) for name, (text, where) in given.items()
+    }
+    return replace(limits, **values)
+
+
+def _above_zero(kind: type[int] | type[float], text: str, where: str) -> int | float:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = -1
+    if not (isfinite(value) and value > 0):
+        what = "a whole number" if kind is int else "a number"
+        raise ConfigurationError(f"{where} must be {what} above 0, not {text!r}.")
+    return value

@@ -22,7 +22,7 @@ async def test_ctrl_c_ends_the_bots_and_they_leave(tmp_path):
     async with own_gateway(tmp_path) as server, dealer.connect(server, name="Ada") as house:
         table = await house.open(seats=4)
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "dealer.cli", "bots", "2", table.id, "--server", server,
+            sys.executable, "-m", "dealer", "bots", "2", table.id, "--server", server,
             cwd=ROOT, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         await table.until(lambda table: len(table.seats) == 2)

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from dealer.cli.commands.bundle import from_house
+from dealer.cli.commands.verify import from_house
 from dealer.cli.demo_game import play
 from dealer.proof.verify import verify
 from tests.browser.page_pool import PagePool

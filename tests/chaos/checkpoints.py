@@ -192,14 +192,14 @@ async def maintain(trial: Trial, figures: Figures, side: Side, enough: asyncio.E
         except HouseUnreachable:
             continue  # a server was killed before its first answer
         for arguments in (
-            ("disable", table, "--why", "trial"),
+            ("tables", "disable", table, "--why", "trial"),
             ("tables", "--json"),
             ("export", table, "--output", str(trial.folder / "open.jsonl")),
             ("verify", str(trial.folder / "open.jsonl")),
-            ("enable", table),
-            ("close", table, "--why", "trial"),
+            ("tables", "enable", table),
+            ("tables", "close", table, "--why", "trial"),
             ("rebuild",),
-            ("archive", table, "--to", str(trial.archive)),
+            ("tables", "archive", table, "--to", str(trial.archive)),
             ("journal",),
             ("migrate",),
         ):

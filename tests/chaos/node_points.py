@@ -128,7 +128,7 @@ async def die(
 
 async def differences(server: Nodes) -> int:
     """Rows of the read models that `dealer rebuild` finds to differ from the log."""
-    arguments = ("-m", "dealer.cli", "rebuild", "--json", "--database", server.address)
+    arguments = ("-m", "dealer", "rebuild", "--json", "--database", server.address)
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )

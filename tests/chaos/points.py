@@ -154,7 +154,7 @@ async def rebuild_and_die(server: ServerProcess, name: str, figures: Figures) ->
     code, _ = await rebuild(server, arguments)
     assert code == -signal.SIGKILL, f"{name}: the rebuild ended with {code}"
     figures.deaths += 1
-    code, output = await rebuild(server, ("-m", "dealer.cli"))
+    code, output = await rebuild(server, ("-m", "dealer"))
     if code or json.loads(output)["different"]:
         figures.faults.append(f"{name}: the next rebuild ended with {code} and {output!r}")
 

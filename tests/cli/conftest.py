@@ -145,7 +145,7 @@ class Serving:
     """`dealer serve` as a subprocess."""
 
     def __init__(self, *arguments: object, cwd: Path) -> None:
-        command = [sys.executable, "-m", "dealer.cli", "serve", *map(str, arguments)]
+        command = [sys.executable, "-m", "dealer", "serve", *map(str, arguments)]
         root = str(Path(__file__).resolve().parents[2])
         kept = {k: v for k, v in os.environ.items() if not k.startswith("DEALER_")}
         self.process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`dealer archive`: closed tables become verifiable files, also after a crash at any point."""
+"""`dealer tables archive`: closed tables become verifiable files, also after any crash."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_archiving_writes_a_file_and_deletes_all_rows(
 ) -> None:
     whole = ask("export", played.closed, "--database", played.url).out.encode()
     answer = ask(
-        "archive", played.closed, "--to", folder, "--database", played.url, "--why", "old",
-        "--operator", "Zoe",
+        "tables", "archive", played.closed, "--to", folder, "--database", played.url,
+        "--why", "old", "--operator", "Zoe",
     )  # fmt: skip
     assert answer.code == 0, answer.err
     data = check_file(folder / f"{played.closed}.jsonl", played)
@@ -93,43 +93,44 @@ def test_archiving_writes_a_file_and_deletes_all_rows(
 
 def test_other_commands_report_an_archived_table(ask: Ask, played: Played, folder: Path) -> None:
     before = ask("tables", "--database", played.url).lines
-    ask("archive", played.closed, "--to", folder, "--database", played.url)
+    ask("tables", "archive", played.closed, "--to", folder, "--database", played.url)
     after = ask("tables", "--database", played.url).lines
     assert after == [line for line in before if played.closed not in line] + [
         "1 more is archived; see `dealer journal`."
     ]
     for command in (
-        ("export",), ("audit",), ("history",), ("log",), ("archive", "--to", folder),
-        ("disable", "--why", "x"), ("close", "--why", "x"),
+        ("export",), ("audit",), ("history",), ("audit", "--events"),
+        ("tables", "archive", "--to", folder),
+        ("tables", "disable", "--why", "x"), ("tables", "close", "--why", "x"),
     ):  # fmt: skip
-        answer = ask(command[0], played.closed, *command[1:], "--database", played.url)
+        answer = ask(*command, played.closed, "--database", played.url)
         assert (answer.code, answer.out) == (1, "")
         assert f"{played.closed}.jsonl in the folder" in answer.err
         assert "`dealer history FILE`" in answer.err
     assert ask("history", folder / f"{played.closed}.jsonl").code == 0
     rebuilt = ask("rebuild", "--database", played.url)
     assert rebuilt.code == 0, rebuilt.out
-    assert ask("log", played.open, "--database", played.url).lines
+    assert ask("audit", "--events", played.open, "--database", played.url).lines
 
 
 def test_only_closed_and_old_enough_tables_are_archived(
     ask: Ask, played: Played, folder: Path
 ) -> None:
-    answer = ask("archive", played.open, "--to", folder, "--database", played.url)
+    answer = ask("tables", "archive", played.open, "--to", folder, "--database", played.url)
     assert answer.code == 1
     assert "Only a closed table" in answer.err
-    young = ask("archive", "--older-than", "1d", "--to", folder, "--database", played.url)
+    young = ask("tables", "archive", "--older-than", "1d", "--to", folder, "--database", played.url)
     assert young.out.startswith("0 tables archived")
-    assert ask("archive", "--older-than", "9y", "--to", folder).code == 2
-    assert ask("archive", "--to", folder).code == 2
-    old = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    assert ask("tables", "archive", "--older-than", "9y", "--to", folder).code == 2
+    assert ask("tables", "archive", "--to", folder).code == 2
+    old = ask("tables", "archive", "--older-than", "0m", "--to", folder, "--database", played.url)
     assert old.out.startswith("1 table archived")
 
 
 def test_triggers_refuse_to_delete_events_that_are_not_archived(
     ask: Ask, played: Played, folder: Path
 ) -> None:
-    ask("archive", played.closed, "--to", folder, "--database", played.url)
+    ask("tables", "archive", played.closed, "--to", folder, "--database", played.url)
     with closing(sqlite3.connect(played.file)) as database:
         for wrong in (
             "DELETE FROM event",
@@ -155,7 +156,7 @@ def test_a_bundle_that_does_not_verify_deletes_nothing(
             " WHERE id = (SELECT min(id) FROM event WHERE type = 'S')"
         )
     before = rows(played, "SELECT count(*) FROM event")
-    answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    answer = ask("tables", "archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 1
     assert f"`dealer audit {played.closed}`" in answer.err
     assert rows(played, "SELECT count(*) FROM event") == before
@@ -174,13 +175,15 @@ def test_a_bundle_that_does_not_verify_deletes_nothing(
 def test_a_table_that_does_not_verify_does_not_affect_the_others(
     ask: Ask, played: Played, folder: Path, damage: str
 ) -> None:
-    assert ask("close", played.open, "--why", "x", "--database", played.url).code == 0
+    assert ask("tables", "close", played.open, "--why", "x", "--database", played.url).code == 0
     with closing(sqlite3.connect(played.file)) as database, database:
         database.execute("DROP TRIGGER event_refuses_update")
         (first,) = database.execute("SELECT id FROM stream ORDER BY id").fetchone()
         database.execute(damage)
         left = database.execute("SELECT count(*) FROM event WHERE stream = ?", (first,)).fetchone()
-    answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    answer = ask(
+        "tables", "archive", "--older-than", "0m", "--to", folder, "--database", played.url
+    )
     assert answer.code == 1
     assert answer.out.startswith("1 table archived")
     assert f"deleted: {played.closed}." in answer.err
@@ -207,7 +210,7 @@ def test_a_cosignature_that_arrives_meanwhile_is_not_lost(
         times.append(1)
 
     monkeypatch.setattr(archiver, "write_file", add_cosignature)
-    answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    answer = ask("tables", "archive", played.closed, "--to", folder, "--database", played.url)
     assert len(times) == 1
     assert answer.code == 1
     assert "does not verify" in answer.err  # the doubled signature: the table was read again
@@ -223,13 +226,13 @@ def test_two_processes_do_not_overwrite_each_others_files(
 
     def archive_in_another_process(file: Path, data: bytes, draft: Path) -> None:
         drafts.append(draft)
-        command = [sys.executable, "-m", "dealer.cli", "archive", played.closed]
+        command = [sys.executable, "-m", "dealer", "tables", "archive", played.closed]
         command += ["--to", str(folder), "--database", played.url]
         other.append(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False))
         write_file(file, data, draft)
 
     monkeypatch.setattr(archiver, "write_file", archive_in_another_process)
-    answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    answer = ask("tables", "archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 0, answer.err
     assert other[0].returncode == 1
     assert f"is running in {folder}" in other[0].stderr
@@ -244,7 +247,7 @@ def test_no_table_is_lost_when_the_process_is_killed(
     ask: Ask, played: Played, folder: Path, point: str
 ) -> None:
     before = rows(played, "SELECT count(*) FROM event")[0][0]
-    command = [sys.executable, DIES_AT, *POINTS[point], "archive", played.closed]
+    command = [sys.executable, DIES_AT, *POINTS[point], "tables", "archive", played.closed]
     command += ["--to", str(folder), "--database", played.url]
     died = subprocess.run(command, cwd=ROOT, timeout=120, capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr
@@ -255,11 +258,13 @@ def test_no_table_is_lost_when_the_process_is_killed(
     assert left == before or archived
     if archived:
         check_file(file, played)
-        answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+        answer = ask(
+            "tables", "archive", "--older-than", "0m", "--to", folder, "--database", played.url
+        )
         assert answer.out.startswith("0 tables archived"), answer
     else:
         assert ask("audit", played.closed, "--database", played.url).code == 0
-        answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+        answer = ask("tables", "archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 0, answer
     check_file(file, played)
     assert [one.name for one in folder.iterdir()] == [file.name]
@@ -268,27 +273,33 @@ def test_no_table_is_lost_when_the_process_is_killed(
 
 
 def test_the_operator_closes_idle_tables(ask: Ask, played: Played, folder: Path) -> None:
-    closing_all = ("close", "--idle", "0m", "--why", "gone")
+    closing_all = ("tables", "close", "--idle", "0m", "--why", "gone")
     answer = ask(*closing_all, "--database", played.url)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
     entry = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
-    assert (entry["what"], entry["target"], entry["why"]) == ("close", played.open, "gone")
+    assert (entry["what"], entry["target"], entry["why"]) == (
+        "close",
+        played.open,
+        "gone",
+    )
     assert ask(*closing_all, "--database", played.url).out == "0 tables closed.\n"
-    once = ask("close", played.open, "--why", "x", "--database", played.url)
+    once = ask("tables", "close", played.open, "--why", "x", "--database", played.url)
     assert (once.code, once.err) == (1, f"dealer: Table {played.open} is closed already.\n")
-    assert ask("close", "--why", "x", "--database", played.url).code == 2
-    answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    assert ask("tables", "close", "--why", "x", "--database", played.url).code == 2
+    answer = ask(
+        "tables", "archive", "--older-than", "0m", "--to", folder, "--database", played.url
+    )
     assert answer.out.startswith("2 tables archived"), answer.err
     for file in folder.iterdir():
         assert verify(read(file.read_bytes()), key=played.key).ok
 
 
 def test_a_closed_table_cannot_be_disabled(ask: Ask, played: Played) -> None:
-    answer = ask("disable", played.closed, "--why", "x", "--database", played.url)
+    answer = ask("tables", "disable", played.closed, "--why", "x", "--database", played.url)
     assert answer.code == 1
     assert "is closed; no seat or round" in answer.err
-    assert ask("enable", played.closed, "--database", played.url).code == 0
-    assert ask("disable", played.open, "--why", "x", "--database", played.url).code == 0
+    assert ask("tables", "enable", played.closed, "--database", played.url).code == 0
+    assert ask("tables", "disable", played.open, "--why", "x", "--database", played.url).code == 0
 
 
 def error_body(address: str, code: int) -> str:
@@ -306,7 +317,9 @@ def test_the_server_serves_archived_bundles(
     table = f"{server.address}tables/{played.closed}"
     with urlopen(f"{table}/bundle.jsonl", timeout=30) as answer:
         before = answer.read()
-    assert ask("archive", played.closed, "--to", folder, "--database", played.url).code == 0
+    assert (
+        ask("tables", "archive", played.closed, "--to", folder, "--database", played.url).code == 0
+    )
     assert "archived" in error_body(table, 410)
     with urlopen(f"{table}/bundle.jsonl", timeout=30) as answer:
         assert answer.read() == before

@@ -104,7 +104,7 @@ def test_a_backup_is_restored_elsewhere(
     ask: Ask, house: House, elsewhere: House, tmp_path: Path
 ) -> None:
     closed, still_open = asyncio.run(play(house))
-    assert ask("archive", closed, "--to", house.archive, *house.options[:2]).code == 0
+    assert ask("tables", "archive", closed, "--to", house.archive, *house.options[:2]).code == 0
     assert ask("rotate-key", "--why", "x", *house.options[:4]).code == 0
     for kind in ("packs", "games"):
         (tmp_path / kind).mkdir()
@@ -254,7 +254,7 @@ async def test_it_is_made_while_a_server_writes(house: House, tmp_path: Path) ->
 
 def test_a_backup_that_fails_leaves_nothing(ask: Ask, house: House, tmp_path: Path) -> None:
     closed, _ = asyncio.run(play(house))
-    ask("archive", closed, "--to", house.archive, *house.options[:2])
+    ask("tables", "archive", closed, "--to", house.archive, *house.options[:2])
     (house.archive / f"{closed}.jsonl").write_text("another\n")
     to = tmp_path / "backup"
     dump(house, to)

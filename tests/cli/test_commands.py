@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from dealer.config import LIMITS, Settings, read_limits
+from dealer.cli.main import app
+from dealer.config import LIMITS, SETTINGS, Settings, read_limits
 from dealer.errors import ConfigurationError
 from dealer.gateway.limits import Limits
 from tests.harness.programs import output_of
@@ -18,7 +22,7 @@ from .conftest import Ask, Played
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
-    "serve", "demo", "audit", "export", "verify", "tables", "log", "rebuild", "migrate",
+    "serve", "demo", "audit", "export", "verify", "tables", "rebuild", "migrate",
 )  # fmt: skip
 
 
@@ -26,7 +30,7 @@ def test_help_lists_every_command(ask: Ask) -> None:
     answer = ask("--help")
     assert answer.code == 0
     for command in COMMANDS:
-        assert f"│ {command} " in answer.out
+        assert f"\n  {command} " in answer.out
     assert ask("-h") == answer
     assert "Usage: dealer" in ask().out + ask().err
 
@@ -38,6 +42,64 @@ def test_each_command_has_examples(ask: Ask, command: str) -> None:
     assert any(line.split()[:2] == ["dealer", command] for line in answer.lines)
     assert "dealer " + command + " dealer" not in answer.out
     assert "```" not in answer.out
+
+
+def test_help_lists_each_command_once_and_cuts_nothing(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    group: Any = typer.main.get_command(app)
+    listed = ask("--help").out
+    for command in group.commands:
+        assert len(re.findall(rf"^  {command}(?= )", listed, re.M)) == 1, command
+    for page in (("--help",), ("serve", "--help"), ("serve", "--help-all"), ("lab", "run", "-h")):
+        shown = ask(*page).out
+        assert not re.search(r"…|<[a-z]|\.\.\.(?! *$)", shown.replace("[ARGS]...", "")), page
+
+
+def test_the_help_of_serve_shows_what_people_use(ask: Ask) -> None:
+    shown, whole = ask("serve", "--help").out, ask("serve", "--help-all").out
+    options = set(re.findall(r"^  (--[a-z-]+) [A-Z]", shown, re.M))
+    assert options == {one.flag for one in SETTINGS if one.common} | {"--limit"}
+    assert len(options) == 10
+    assert "--help-all" in shown
+    assert all(one.flag in whole for one in SETTINGS)
+    assert all(f"\n  {name}: " in whole for name in LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ("history nofile.jsonl", 2, "nofile.jsonl is no file, and no table's id"),
+        ("state .", 2, ". is a folder, and no table's id"),
+        ("lab table nofile.jsonl", 2, "is no file, and no table's id"),
+        ("verify junk", 2, "junk cannot be read: No such file"),
+        ("verify 0199f3", 2, "`dealer audit 0199f3` checks it"),
+        ("verify", 2, "or give --manifest"),
+        ("audit game.jsonl", 2, "32 hex digits, not 'game.jsonl'"),
+        ("audit pyproject.toml", 2, "`dealer verify FILE` checks a bundle"),
+        ("tables close junk --why x", 2, "32 hex digits, not 'junk'"),
+        ("tables --database dealer.db", 1, "write it like sqlite:///dealer.db."),
+        ("tables --database a/b.db", 1, "write it like sqlite:///a/b.db."),
+        ("tables --database u:secret@db", 1, "write it like sqlite:///dealer.db."),
+        ("tables --json close 0199 --why x", 2, "Give options after close"),
+        ("tables close --idle 0 --why x", 2, "--idle must be an age like 90d"),
+        ("audit 0199 --after 3", 2, "--after is for --events"),
+        ("audit 0199 --events --round 2", 2, "--events takes no"),
+    ],
+)
+def test_wrong_words_are_answered_with_what_helps(
+    ask: Ask, words: str, code: int, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    answer = ask(*words.split())
+    assert answer.code == code
+    assert sentence in answer.err
+    assert "secret" not in answer.err
+
+
+def test_python_runs_the_package() -> None:
+    assert output_of(sys.executable, "-m", "dealer", "--version", cwd=ROOT).startswith("dealer ")
 
 
 def test_help_imports_no_large_package() -> None:
@@ -56,7 +118,9 @@ print(*(heavy & sys.modules.keys()))
 
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_error(played: Played) -> None:
-    log = f"{sys.executable} -m dealer.cli log {played.closed} --json --database {played.url}"
+    log = (
+        f"{sys.executable} -m dealer audit {played.closed} --events --json --database {played.url}"
+    )
     done = subprocess.run(
         f"{log} | head -1", shell=True, capture_output=True, text=True, check=True, cwd=ROOT
     )

@@ -106,7 +106,7 @@ def test_a_missing_password_file(ask: Ask, tmp_path: Path, monkeypatch) -> None:
 
 
 def test_help_has_the_texts_of_the_settings(ask: Ask) -> None:
-    shown = " ".join(ask("serve", "--help").out.replace("│", " ").split())
+    shown = " ".join(ask("serve", "--help-all").out.split())
     for setting in filter(lambda one: one.flag, SETTINGS):
         assert setting.flag in shown
         assert setting.variable in shown

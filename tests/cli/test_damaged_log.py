@@ -106,7 +106,17 @@ def test_a_table_without_a_head_is_not_signed_again_and_not_archived(
     folder = tmp_path / "archive"
     folder.mkdir()
     damage(played, f"DELETE FROM checkpoint WHERE {CLOSED} AND size = {HEADS[which]}")
-    archive = ("archive", played.closed, "--to", folder, "--database", played.url, "--why", "old")
+    archive = (
+        "tables",
+        "archive",
+        played.closed,
+        "--to",
+        folder,
+        "--database",
+        played.url,
+        "--why",
+        "old",
+    )
     assert ask(*archive).code == 1
     assert list(folder.iterdir()) == []
     # Without its newest head the export would sign another one.

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
+import shutil
 import signal
+import socket
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
-from dealer.cli.commands.bundle import from_house
+from dealer.cli.commands.verify import from_house
 from dealer.cli.demo_game import NAMES, kept, play, strength
+from dealer.config import Settings
 from dealer.proof.verify import verify
 
 from .conftest import Ask, Serve
@@ -53,7 +58,7 @@ def test_a_demo_passes_every_check(ask: Ask, tmp_path: Path) -> None:
 def test_a_demo_fails_when_a_row_was_altered(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dealer.cli.commands.demo as module
+    import dealer.cli.commands.play as module
 
     whole = module.__dict__["_rebuild"]
 
@@ -66,11 +71,42 @@ def test_a_demo_fails_when_a_row_was_altered(
     monkeypatch.setattr(module, "_rebuild", meddle)
     answer = ask("demo", "--database", f"sqlite:///{tmp_path}/demo.db")
     assert answer.code == 1
-    assert "(rebuild): 1 rows differ" in answer.out
+    assert "(rebuild): 1 row differs" in answer.out
 
 
 def test_a_demo_takes_a_server_or_a_database(ask: Ask) -> None:
     assert ask("demo", "--url", "http://127.0.0.1:1/", "--database", "sqlite:///x.db").code == 2
+
+
+def test_a_demo_is_played_at_the_server_that_runs_here(
+    ask: Ask, serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = serve("--port", 0, "--ops-port", 0)
+    address = server.address
+    monkeypatch.setattr(Settings, "port", int(address.rstrip("/").rpartition(":")[2]))
+    answer = ask("demo")
+    assert answer.code == 0, answer
+    assert answer.lines[0] == f"The game is played at the server {address}."
+    page = re.search(rf"{address}tables/([0-9a-f]{{32}})/audit", answer.out)
+    assert page
+    with urlopen(page[0], timeout=30) as shown:
+        assert shown.status == 200
+    commands = [shlex.split(line)[1:] for line in answer.lines if line.startswith("  ")][-4:]
+    monkeypatch.chdir(tmp_path)
+    for words, name in zip(commands, ("audit", "history", "export", "verify"), strict=True):
+        assert words[0] == name
+        assert ask(*words).code == 0, words
+
+
+def test_the_database_of_a_demo_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as none:
+        monkeypatch.setattr(Settings, "port", none.getsockname()[1])
+    answer = ask("demo")
+    assert answer.code == 0, answer
+    kept_at = re.search(r"The database is kept: (sqlite:///(\S+)/dealer\.db)", answer.out)
+    assert kept_at
+    assert "closed" in ask("tables", "--database", kept_at[1]).out
+    shutil.rmtree(kept_at[2])
 
 
 async def test_a_game_survives_repeated_kills_of_the_server(

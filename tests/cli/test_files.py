@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from dealer.cli.files import is_stored, writing
+from dealer.cli.output import is_stored, writing
 from dealer.errors import ConfigurationError
 
 from .conftest import Ask, Played

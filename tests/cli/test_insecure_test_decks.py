@@ -33,7 +33,7 @@ def page_of(server: ServerProcess, path: str) -> str:
 
 def dealer_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "dealer.cli", *arguments],
+        [sys.executable, "-m", "dealer", *arguments],
         cwd=ROOT,
         capture_output=True,
         check=False,

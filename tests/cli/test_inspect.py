@@ -51,7 +51,9 @@ def test_tables_as_json_agree_with_the_log(ask: Ask, played: Played) -> None:
     )  # fmt: skip
     assert closed["rounds"] == 2
     assert closed["closed"]
-    assert closed["version"] == len(ask("log", played.closed, "--database", played.url).lines)
+    assert closed["version"] == len(
+        ask("audit", "--events", played.closed, "--database", played.url).lines
+    )
 
 
 def test_tables_show_open_rounds_and_disabled_tables(ask: Ask, played: Played) -> None:
@@ -69,11 +71,11 @@ def test_tables_show_open_rounds_and_disabled_tables(ask: Ask, played: Played) -
     assert "round open" not in line
     assert "2 rounds" in line
     assert not members["round_open"]
-    ask("disable", played.open, "--why", "x", "--database", played.url)
+    ask("tables", "disable", played.open, "--why", "x", "--database", played.url)
     assert "  round open, disabled  " in settings_of(played.open)[0]
     assert not settings_of(played.closed)[1]["disabled"]
-    ask("enable", played.open, "--database", played.url)
-    ask("disable", "--house", "--why", "x", "--database", played.url)
+    ask("tables", "enable", played.open, "--database", played.url)
+    ask("tables", "disable", "--house", "--why", "x", "--database", played.url)
     assert settings_of(played.open)[1]["disabled"]
     assert "The whole server is disabled" in ask("tables", "--database", played.url).out
 
@@ -89,26 +91,26 @@ def test_tables_include_events_that_are_not_projected(ask: Ask, played: Played) 
 
 
 def test_a_log_has_one_line_for_each_version(ask: Ask, played: Played) -> None:
-    answer = ask("log", played.closed, "--database", played.url)
+    answer = ask("audit", "--events", played.closed, "--database", played.url)
     assert answer.code == 0
     assert [int(line.split()[0]) for line in answer.lines] == list(range(1, len(answer.lines) + 1))
     assert answer.lines[0].split()[3] == "TableOpened"
     assert answer.lines[-1].split()[3] == "TableClosed"
     assert '"name":"Ada","seat":1}' in answer.lines[1]
-    later = ask("log", played.closed, "--after", 3, "--database", played.url)
+    later = ask("audit", "--events", played.closed, "--after", 3, "--database", played.url)
     assert later.lines == answer.lines[3:]
-    assert "\u202e" not in ask("log", played.open, "--database", played.url).out
+    assert "\u202e" not in ask("audit", "--events", played.open, "--database", played.url).out
 
 
 def test_a_log_as_json_has_the_leaves(ask: Ask, played: Played) -> None:
-    leaves = ask("log", played.closed, "--json", "--database", played.url).lines
+    leaves = ask("audit", "--events", played.closed, "--json", "--database", played.url).lines
     exported = ask("export", played.closed, "--database", played.url).lines
     assert exported[1 : len(leaves) + 1] == leaves
 
 
 def test_no_line_reader_splits_json(ask: Ask, played: Played) -> None:
     text = "a\x0b\x1c\x85\u2028\u2029b"
-    disabled = ask("disable", played.open, "--why", text, "--database", played.url)
+    disabled = ask("tables", "disable", played.open, "--why", text, "--database", played.url)
     assert disabled.code == 0
     (line,) = ask("journal", "--json", "--limit", "1", "--database", played.url).lines
     assert json.loads(line)["why"] == text
@@ -123,7 +125,7 @@ async def _table_with(text: str, url: str) -> str:
 def test_a_leaf_can_be_hashed_from_its_escaped_line(ask: Ask, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'new.db'}"
     table = asyncio.run(_table_with("a\x85b\u2028\u2029c", url))
-    (line,) = ask("log", table, "--json", "--database", url).lines
+    (line,) = ask("audit", "--events", table, "--json", "--database", url).lines
     exported = ask("export", table, "--database", url).out.encode()
     leaf = bundle.read(exported)[1]
     assert len(exported.decode().splitlines()) > len(bundle.read(exported))
@@ -132,20 +134,20 @@ def test_a_leaf_can_be_hashed_from_its_escaped_line(ask: Ask, tmp_path: Path) ->
 
 
 def test_a_table_is_found_by_a_unique_prefix(ask: Ask, played: Played) -> None:
-    whole = ask("log", played.closed, "--database", played.url)
-    assert ask("log", played.closed[:20].upper(), "--database", played.url) == whole
-    unknown = ask("log", "f" * 32, "--database", played.url)
+    whole = ask("audit", "--events", played.closed, "--database", played.url)
+    assert ask("audit", "--events", played.closed[:20].upper(), "--database", played.url) == whole
+    unknown = ask("audit", "--events", "f" * 32, "--database", played.url)
     assert unknown.code == 1
     assert "has no table" in unknown.err
     for wrong in ("xyz", "0" * 33, ""):
-        assert ask("log", wrong, "--database", played.url).code == 2
+        assert ask("audit", "--events", wrong, "--database", played.url).code == 2
 
 
 def test_an_ambiguous_prefix_is_refused(ask: Ask, played: Played) -> None:
     with closing(sqlite3.connect(played.file)) as other, other:
         twin = bytes.fromhex(played.closed[:-2]) + b"\xff"
         other.execute("INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)", (twin,))
-    answer = ask("log", played.closed[:8], "--database", played.url)
+    answer = ask("audit", "--events", played.closed[:8], "--database", played.url)
     assert answer.code == 1
     assert "Several" in answer.err
 
@@ -174,7 +176,7 @@ def test_the_bundle_of_an_open_round_is_signed_to_its_last_event(ask: Ask, playe
     report = verify(answer.lines)
     assert report.ok, report.fault
     assert report.remarks.open_rounds == 1
-    log = ask("log", played.open, "--json", "--database", played.url).lines
+    log = ask("audit", "--events", played.open, "--json", "--database", played.url).lines
     assert answer.lines[-2:] != log[-2:]
     assert f"\\n{len(log)}\\n" in answer.lines[-1]
 
@@ -239,7 +241,7 @@ def test_an_audit_prints_the_events_before_the_fault(ask: Ask, played: Played) -
     cut = """UPDATE event SET public = replace(public, '"at":', '"at":1')
     WHERE type = 'StackCut'"""
     _alter(played, cut)
-    leaves = ask("log", played.closed, "--json", "--database", played.url).lines
+    leaves = ask("audit", "--events", played.closed, "--json", "--database", played.url).lines
     signer = Signer(HouseKeys((played.folder / "dealer.db.key").read_bytes()).signing_seed)
     roots = dict(_roots(leaves))
     with closing(sqlite3.connect(played.file)) as other, other:
@@ -275,7 +277,7 @@ def test_an_audit_as_json_has_every_swap(ask: Ask, played: Played) -> None:
     swaps = [one for one in report["story"] if one["type"] == "CardsSwapped"]
     first = [one for one in swaps if (one["round"], one["k"]) == (1, 0)]
     opened = next(one for one in report["story"] if one["type"] == "RoundOpened")
-    log = ask("log", played.closed, "--json", "--database", played.url).lines
+    log = ask("audit", "--events", played.closed, "--json", "--database", played.url).lines
     deck = json.loads(log[opened["version"] - 1])["public"]["deck"]
     words = iter([one["words"][-1] for one in first])
     assert len(first) == len(deck) - 1
@@ -341,7 +343,7 @@ def test_reading_commands_change_no_file(ask: Ask, played: Played, tmp_path: Pat
     before = [sha256((left / name).read_bytes()).hexdigest() for name in files]
     for arguments in (
         ("tables",),
-        ("log", played.closed),
+        ("audit", "--events", played.closed),
         ("export", played.open),
         ("audit", played.open),
     ):
@@ -350,7 +352,8 @@ def test_reading_commands_change_no_file(ask: Ask, played: Played, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "arguments", [("tables",), ("log", "00"), ("export", "00"), ("audit", "00"), ("rebuild",)]
+    "arguments",
+    [("tables",), ("audit", "--events", "00"), ("export", "00"), ("audit", "00"), ("rebuild",)],
 )
 def test_databases_that_cannot_be_read(
     ask: Ask, played: Played, tmp_path: Path, arguments: tuple[str, ...]

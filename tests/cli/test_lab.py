@@ -235,7 +235,7 @@ def test_bits_are_the_words_of_the_tape(ask: Ask, monkeypatch: pytest.MonkeyPatc
 
 
 def test_bits_end_when_the_reader_closes_the_pipe() -> None:
-    command = [sys.executable, "-m", "dealer.cli", "lab", "bits", "--source", "system"]
+    command = [sys.executable, "-m", "dealer", "lab", "bits", "--source", "system"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
         assert running.stderr is not None

@@ -1,4 +1,4 @@
-"""`dealer manifest` lists the files that decide about cards, with hashes that others compute."""
+"""`dealer verify --manifest` lists the files that decide about cards, with their hashes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import dealer
-from dealer.cli.commands.manifest import listed_files
+from dealer.cli.commands.verify import listed_files
 from tests.harness.programs import output_of
 
 from .conftest import Ask
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_sha256sum_accepts_the_lines_and_the_total(ask: Ask) -> None:
-    answer = ask("manifest")
+    answer = ask("verify", "--manifest")
     checked = subprocess.run(
         ["sha256sum", "--check", "--strict", "--quiet"],
         cwd=ROOT,
@@ -38,7 +38,9 @@ def test_sha256sum_accepts_the_lines_and_the_total(ask: Ask) -> None:
 
 
 def test_a_changed_file_has_another_hash(ask: Ask) -> None:
-    lines = ask("manifest").out.replace("  dealer/game/tape.py", "  dealer/game/shuffle.py")
+    lines = ask("verify", "--manifest").out.replace(
+        "  dealer/game/tape.py", "  dealer/game/shuffle.py"
+    )
     checked = subprocess.run(
         ["sha256sum", "--check", "--quiet"], cwd=ROOT, input=lines.encode(), capture_output=True
     )

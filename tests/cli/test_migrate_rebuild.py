@@ -36,7 +36,7 @@ def test_of_two_that_migrate_at_once_one_says_so(
     if database == "postgres":
         postgres: Postgres = request.getfixturevalue("postgres")
         url = postgres.url(postgres.empty())
-    command = (sys.executable, "-m", "dealer.cli", "migrate", "--database", url)
+    command = (sys.executable, "-m", "dealer", "migrate", "--database", url)
     with ThreadPoolExecutor() as programs:
         said = [*programs.map(lambda _: output_of(*command), range(3))]
     newest = revisions()[-1]
@@ -73,13 +73,15 @@ def test_an_altered_row_is_reported_and_repaired(ask: Ask, played: Played) -> No
         assert changed.rowcount
     answer = ask("rebuild", "--database", played.url)
     assert answer.code == 1
-    assert "swaps: " in answer.out
+    assert "swaps: stream=" in answer.out
+    assert "step=3" in answer.out
+    assert "card_i='As'" in answer.out
     assert "was present, but does not follow" in answer.out
     assert "was missing" in answer.out
     assert ask("rebuild", "--database", played.url).code == 0
 
 
 def test_a_rebuild_changes_no_event(ask: Ask, played: Played) -> None:
-    before = ask("log", played.closed, "--json", "--database", played.url)
+    before = ask("audit", "--events", played.closed, "--json", "--database", played.url)
     assert ask("rebuild", "--database", played.url).code == 0
-    assert ask("log", played.closed, "--json", "--database", played.url) == before
+    assert ask("audit", "--events", played.closed, "--json", "--database", played.url) == before

@@ -23,10 +23,10 @@ def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) ->
     at = ("--database", database.url)
     with_key = (*at, "--house-key", key)
     closed, still_open = asyncio.run(play_and_open(database.url, key))
-    assert ask("disable", still_open, "--why", "x", *at).code == 0
-    assert ask("disable", "--house", "--why", "x", *at).code == 0
-    assert ask("enable", "--house", *at).code == 0
-    answer = ask("archive", closed, "--to", folder, *at)
+    assert ask("tables", "disable", still_open, "--why", "x", *at).code == 0
+    assert ask("tables", "disable", "--house", "--why", "x", *at).code == 0
+    assert ask("tables", "enable", "--house", *at).code == 0
+    answer = ask("tables", "archive", closed, "--to", folder, *at)
     assert answer.code == 0, answer.err
     assert verify(read((folder / f"{closed}.jsonl").read_bytes())).ok
     assert database.execute("SELECT count(*) FROM event")[0][0] == 1
@@ -36,9 +36,9 @@ def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) ->
     assert rebuilt.code == 0, rebuilt
     answer = ask("rotate-key", "--why", "x", *with_key)
     assert answer.code == 0, answer.err
-    answer = ask("close", "--idle", "0m", "--why", "x", *with_key)
+    answer = ask("tables", "close", "--idle", "0m", "--why", "x", *with_key)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
-    assert ask("archive", "--older-than", "0m", "--to", folder, *at).code == 0
+    assert ask("tables", "archive", "--older-than", "0m", "--to", folder, *at).code == 0
     assert "is deleted" in ask("rotate-key", "--retire", *with_key).out
     actions = [json.loads(line)["what"] for line in ask("journal", "--json", *at).lines]
     assert actions == [

@@ -8,6 +8,7 @@ import pytest
 
 from dealer.config import Settings
 from dealer.errors import ConfigurationError
+from tests.packs.test_readme import examples
 
 from .conftest import Ask
 
@@ -29,11 +30,24 @@ def test_files_are_summarised(ask: Ask, tmp_path: Path) -> None:
     assert answer.lines[1].endswith("pairs.json: the game pairs, 1 to 2 players, 2 cards.")
 
 
+def test_the_example_of_the_document_is_a_game(ask: Ask, tmp_path: Path) -> None:
+    """It does not name itself: a file is a game by its members."""
+    pack, game = examples("json")
+    (tmp_path / "two-suits.json").write_text(pack, encoding="utf-8")
+    (tmp_path / "holdem.json").write_text(game, encoding="utf-8")
+    (tmp_path / "least.json").write_text('{"title": "L", "deck": {"standard": 52}}')
+    answer = ask("packs", "check", tmp_path / "two-suits.json", tmp_path / "holdem.json")
+    assert answer.code == 0, answer
+    assert ": the pack two-suits, 6 cards" in answer.lines[0]
+    assert ": the game holdem, " in answer.lines[1]
+    assert ": players" in ask("packs", "check", tmp_path / "least.json").out
+
+
 def test_columns_that_are_ignored_are_named(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "tiles.csv").write_bytes("Code;Name;Notizen\r\na;ä;alt\r\n".encode("utf-16"))
     answer = ask("packs", "check", tmp_path / "tiles.csv")
     assert answer.code == 0
-    summary = "the pack tiles, 1 cards, codes a to a. Ignored columns: Notizen."
+    summary = "the pack tiles, 1 card, codes a to a. Ignored columns: Notizen."
     assert answer.lines == [f"{tmp_path / 'tiles.csv'}: {summary}"]
 
 

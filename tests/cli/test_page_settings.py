@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dealer.config import Settings, palette
-from dealer.config.colours import CONTRAST, contrast
-from dealer.config.logo import LOGO_MAX
+from dealer.config.checks import CONTRAST, LOGO_MAX, contrast
 from dealer.errors import ConfigurationError
 
 
@@ -91,7 +90,7 @@ def test_a_logo_is_a_small_image_file(tmp_path: Path) -> None:
 
 
 def read(*values: str) -> dict[str, str]:
-    return palette(values, of="--colour")
+    return palette("--colour", values)
 
 
 def test_a_colour_brings_the_others_that_are_read_on_it() -> None:

@@ -63,6 +63,6 @@ def test_partitions_keep_every_byte_and_play_goes_on(
             with pytest.raises(Exception, match="never changed"):
                 database.execute(statement.format(name))
     assert ask("rebuild", *at).code == 0
-    answer = ask("archive", before, "--to", folder, *at)
+    answer = ask("tables", "archive", before, "--to", folder, *at)
     assert answer.code == 0, answer.err
     assert (folder / f"{before}.jsonl").read_bytes() == bundles[before]

@@ -166,17 +166,17 @@ def test_which_commands_need_the_owner(
     folder.mkdir()
     node, owner = (("--database", database.url(role)) for role in ("node", "owner"))
     closed, still_open = asyncio.run(play_and_open(database.url("node"), key))
-    assert ask("disable", still_open, "--why", "x", *node).code == 0
-    assert ask("enable", still_open, "--why", "x", *node).code == 0
+    assert ask("tables", "disable", still_open, "--why", "x", *node).code == 0
+    assert ask("tables", "enable", still_open, "--why", "x", *node).code == 0
     assert ask("tables", *node).code == 0
     answer = ask("audit", closed, *node)
     assert answer.code == 0, answer.err
-    for command in (("archive", closed, "--to", folder), ("rebuild",)):
+    for command in (("tables", "archive", closed, "--to", folder), ("rebuild",)):
         refused = ask(*command, *node)
         assert refused.code == 1
         assert "lacks privileges on the database" in refused.err
     assert query(database.url("node"), "SELECT count(*) FROM archived") == [(0,)]
-    answer = ask("archive", closed, "--to", folder, *owner)
+    answer = ask("tables", "archive", closed, "--to", folder, *owner)
     assert answer.code == 0, answer.err
     assert verify(read((folder / f"{closed}.jsonl").read_bytes())).ok
     for maintenance in (("rebuild",), ("rotate-key", "--why", "x", "--house-key", key)):
@@ -185,7 +185,7 @@ def test_which_commands_need_the_owner(
     # Nodes can write to the tables that the rebuild created.
     asyncio.run(play_and_open(database.url("node"), key))
     asyncio.run(projected(database.url("node"), key))
-    answer = ask("close", "--idle", "0m", "--why", "x", "--house-key", key, *node)
+    answer = ask("tables", "close", "--idle", "0m", "--why", "x", "--house-key", key, *node)
     assert answer.code == 0, answer.err
 
 

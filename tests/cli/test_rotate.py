@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.cli.commands.archive import archive_tables
+from dealer.cli.commands.tables import archive_tables
 from dealer.errors import Disabled, HouseKeyError
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, OpenRound, StartShuffle
@@ -272,7 +272,7 @@ def test_an_old_key_is_deleted_when_its_last_table_is_archived(
     asyncio.run(close())
     folder = tmp_path / "archive"
     folder.mkdir()
-    ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    ask("tables", "archive", "--older-than", "0m", "--to", folder, "--database", played.url)
     assert f"{old} is deleted" in ask("rotate-key", "--retire", "--database", played.url).out
     assert not old.exists()
     asyncio.run(_play_new_table(played))

@@ -6,11 +6,13 @@ import signal
 import socket
 import sqlite3
 import stat
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+
+from dealer.config import Settings
 
 from .conftest import Answer, Ask, Played, Serve
 
@@ -58,6 +60,28 @@ def test_a_port_in_use_is_reported(serve: Serve, tmp_path: Path) -> None:
         refused(serve("--port", 0, "--ops-port", port).ended(), str(port), "in use")
         refused(serve("--port", port, "--ops-port", 0, "--database", url).ended(), "in use")
     assert not list(tmp_path.glob("fresh.db*"))
+
+
+def test_another_port_is_taken_for_the_operator_unless_it_was_asked_for(serve: Serve) -> None:
+    with suppress(OSError), socket.create_server(("127.0.0.1", Settings.ops_port)):
+        server = serve("--port", 0)
+        assert server.address
+        answer = server.end()
+    assert answer.code == 0
+    assert "operator's port in use" in answer.err
+    assert "another one with --ops-port." in answer.err
+    assert not {"--port", "--service-port"} & set(answer.err.split())
+
+
+def test_another_programs_database_stays_as_it_is(ask: Ask, tmp_path: Path) -> None:
+    file = tmp_path / "other.db"
+    with closing(sqlite3.connect(file)) as other, other:
+        other.execute("CREATE TABLE cards (face TEXT)")
+    file.chmod(0o644)
+    before = file.read_bytes()
+    refused(ask("serve", "--database", f"sqlite:///{file}", *FREE), "another program")
+    assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (before, 0o644)
+    assert [one.name for one in tmp_path.iterdir()] == [file.name]
 
 
 def test_a_database_that_another_program_locks(ask: Ask, played: Played) -> None:
@@ -139,7 +163,7 @@ def test_reading_commands_work_while_a_server_runs(ask: Ask, played: Played, ser
     address = server.address
     for arguments in (
         ("tables",),
-        ("log", played.closed),
+        ("audit", "--events", played.closed),
         ("audit", played.closed),
         ("audit", played.open),
         ("export", played.open),

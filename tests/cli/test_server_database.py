@@ -60,7 +60,7 @@ def test_every_command_works_after_migrate(
     table = asyncio.run(_play(url, key))
     (listed,) = [json.loads(line) for line in ask("tables", "--json").lines]
     assert (listed["table"], listed["name"], listed["seated"]) == (table, "On a server", 3)
-    assert ask("log", table[:8]).lines[-1].split()[3] == "SeatTaken"
+    assert ask("audit", "--events", table[:8]).lines[-1].split()[3] == "SeatTaken"
     cut_short = ask("export", table[:8], "-o", tmp_path / "cut.jsonl")
     assert "its key was not named with --house-key" in cut_short.err
     monkeypatch.setenv("DEALER_HOUSE_KEY_FILE", str(key))
@@ -72,7 +72,7 @@ def test_every_command_works_after_migrate(
     query(url, "UPDATE swaps SET card_i = 'none' WHERE step = 3")
     meddled = json.loads(ask("rebuild", "--json").out)
     assert meddled["different"] == 2
-    assert meddled["differences"][0]["row"][0] == table
+    assert meddled["differences"][0]["row"]["table_id"] == table
     assert ask("rebuild").code == 0
 
 

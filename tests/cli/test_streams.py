@@ -19,9 +19,10 @@ pytestmark = pytest.mark.slow
 
 CLOSED_PIPE = 141
 COMMANDS = (
-    "tables", "tables --json", "audit TABLE", "log TABLE", "log TABLE --json", "history TABLE",
+    "tables", "tables --json", "audit TABLE", "audit TABLE --events",
+    "audit TABLE --events --json", "history TABLE",
     "export TABLE", "export TABLE -o -", "export TABLE -o /dev/stdout", "state TABLE", "journal",
-    "manifest", "--help", "--version", "lab exact", "config --json",
+    "verify --manifest", "--help", "--version", "lab exact", "config --json",
 )  # fmt: skip
 """TABLE is a table of the database."""
 
@@ -48,7 +49,7 @@ def closed_pipe() -> Iterator[int]:
 
 def given(command: str, played: Played) -> tuple[str, ...]:
     words = [played.closed if word == "TABLE" else word for word in command.split()]
-    return (sys.executable, "-m", "dealer.cli", *words)
+    return (sys.executable, "-m", "dealer", *words)
 
 
 def run(

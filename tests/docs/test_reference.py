@@ -112,7 +112,7 @@ def test_commands(texts: dict[str, str]) -> None:
     assert len(paths) > 20
     for path in paths:
         assert section(texts["commands"], path)
-    assert "`--operator`" in section(texts["commands"], "dealer close")
+    assert "`--operator`" in section(texts["commands"], "dealer tables close")
     assert "[Settings](settings.md)" in section(texts["commands"], "dealer serve")
 
 

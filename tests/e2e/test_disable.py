@@ -51,9 +51,11 @@ async def test_a_disabled_table_plays_its_round_to_the_end(tmp_path: Path) -> No
         await ada.table.round_open(entropy="house")
         await ada.table.shuffle()
         await wait_for_lobby(two, bob, opened.id, listed=True)
-        output = await one.run_command("disable", opened.id[:12], "--why", "seat 3")
+        output = await one.run_command("tables", "disable", opened.id[:12], "--why", "seat 3")
         assert output == f"Table {opened.id} is disabled.\n"
-        assert "already disabled" in await one.run_command("disable", opened.id, "--why", "again")
+        assert "already disabled" in await one.run_command(
+            "tables", "disable", opened.id, "--why", "again"
+        )
         await wait_for_lobby(two, bob, opened.id, listed=False)
         await wait_for_log_line(one, two, event="disabled")
         assert "no new players" in await refused(cleo.house.join(opened.id))
@@ -65,7 +67,7 @@ async def test_a_disabled_table_plays_its_round_to_the_end(tmp_path: Path) -> No
         await two.open()
         assert "no new players" in await refused(cleo.house.join(opened.id))
         await cleo.house.join(other.id)
-        await one.run_command("enable", opened.id)
+        await one.run_command("tables", "enable", opened.id)
         await wait_for_lobby(two, bob, opened.id, listed=True)
         await wait_for_log_line(one, two, event="enabled")
         await ada.table.round_open(entropy="house")
@@ -81,12 +83,12 @@ async def test_a_disabled_server_opens_no_table_and_no_round(server: ServerProce
     async with client(server.url, "Ada") as ada, client(server.url, "Bob") as bob:
         opened = await ada.house.open(seats=4)
         ada.table = await ada.house.join(opened.id)
-        await server.run_command("disable", "--house", "--why", "moving")
+        await server.run_command("tables", "disable", "--house", "--why", "moving")
         await wait_for_log_line(server, event="disabled")
         assert "no tables" in await refused(bob.house.open(seats=2))
         await refused(bob.house.join(opened.id))
         await refused(ada.table.round_open(entropy="house"))
         await ada.table.leave()
-        await server.run_command("enable", "--house")
+        await server.run_command("tables", "enable", "--house")
         await wait_for_log_line(server, event="enabled")
         await bob.house.join(opened.id)

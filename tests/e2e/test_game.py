@@ -64,7 +64,7 @@ def cards_of(table: RemoteTable) -> dict[str, list[str]]:
 async def rebuild(server: ServerProcess) -> None:
     """The read models, rebuilt from the log, equal the existing ones."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "dealer.cli", "rebuild", "--database", server.address, "--json",
+        sys.executable, "-m", "dealer", "rebuild", "--database", server.address, "--json",
         cwd=ROOT, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     output, _ = await process.communicate()

@@ -83,7 +83,7 @@ async def test_a_server_that_is_killed_between_a_claim_and_its_table(tmp_path: P
     with pytest.raises((ConnectionClosed, asyncio.CancelledError)):
         await client.call("table.open", ref="m1", name="first")
     assert await server.ended() == -signal.SIGKILL
-    server.program = ("-m", "dealer.cli")
+    server.program = ("-m", "dealer")
     async with server:
         client = await connected(server, key)
         assert (await client.call("table.list"))["tables"] == []

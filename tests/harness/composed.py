@@ -61,7 +61,7 @@ class Node:
     async def run(self, *arguments: str) -> asyncio.subprocess.Process:
         with self.output.open("ab") as output:
             return await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "dealer.cli", *arguments,
+                sys.executable, "-m", "dealer", *arguments,
                 cwd=ROOT, env=self.environment, stdout=output, stderr=output,
             )  # fmt: skip
 

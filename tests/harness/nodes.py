@@ -64,7 +64,7 @@ class Nodes:
         count: int = 2,
         seed: int = 0,
         route: Route | None = None,
-        program: tuple[str, ...] = ("-m", "dealer.cli"),
+        program: tuple[str, ...] = ("-m", "dealer"),
         **options: Any,
     ) -> None:
         self.nodes: list[Node] = []

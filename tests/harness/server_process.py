@@ -38,7 +38,7 @@ class ServerProcess:
         self.database = folder / "dealer.db"
         self.output = folder / f"{name}.log"
         self.port = unused_port()
-        self.program: tuple[str, ...] = ("-m", "dealer.cli")
+        self.program: tuple[str, ...] = ("-m", "dealer")
         self.environment: dict[str, str] = {}
         self.options = {"limit": (*NO_RATES_OPTIONS, "closing=0.5")} | options
         self._process: ForkedProcess | None = None
@@ -102,7 +102,7 @@ class ServerProcess:
 
     async def run_command(self, *arguments: str) -> str:
         """What `dealer` prints with these arguments and this server's database."""
-        command = [sys.executable, "-m", "dealer.cli", *arguments, "--database", self.address]
+        command = [sys.executable, "-m", "dealer", *arguments, "--database", self.address]
         return await asyncio.to_thread(output_of, *command, cwd=ROOT, timeout=PATIENT)
 
     async def ready(self) -> None:

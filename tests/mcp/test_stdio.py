@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 def parameters(server: str, folder: Path) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "dealer.cli", "mcp", "--server", server, "--store", str(folder)],
+        args=["-m", "dealer", "mcp", "--server", server, "--store", str(folder)],
         cwd=ROOT,
     )
 
@@ -91,7 +91,7 @@ async def test_an_agent_that_is_killed_continues_in_its_seat(tmp_path):
 def test_the_inspector_lists_and_calls_the_tools(tmp_path):
     if not INSPECTOR.exists():
         missing("@modelcontextprotocol/inspector is not installed (npm install --prefix build)")
-    agent = [sys.executable, "-m", "dealer.cli", "mcp", "--store", str(tmp_path / "agent")]
+    agent = [sys.executable, "-m", "dealer", "mcp", "--store", str(tmp_path / "agent")]
     printed = output_of(INSPECTOR, "--cli", *agent, "--method", "tools/list", cwd=ROOT)
     tools = {tool["name"]: tool for tool in json.loads(printed)["tools"]}
     assert len(tools) == 9

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dealer.cli.commands.archive import archive_tables
+from dealer.cli.commands.tables import archive_tables
 from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import Log
 from dealer.game.commands import CloseTable, TakeSeat

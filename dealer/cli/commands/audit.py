@@ -1,20 +1,37 @@
-"""`dealer audit`: a table's events in sentences with every swap, and the verifier's report."""
+"""Check a game: `dealer audit`, `dealer history` and `dealer state`."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database, HouseKey, HouseUrl, TableId, find_table
-from dealer.cli.output import echo, echo_err, format_time, say_json
+from dealer.cli.commands import verify
+from dealer.cli.options import (
+    AsJson,
+    Database,
+    HouseKey,
+    HouseUrl,
+    OnlyRound,
+    TableId,
+    TableOrFile,
+    find_table,
+    given,
+)
+from dealer.cli.output import amount, echo, echo_err, format_time, safe_text, say_json
 from dealer.config import DATABASE
-from dealer.errors import DatabaseDamaged, DealerError
-from dealer.languages.language import DEFAULT
+from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
+from dealer.feed.lines import one_line
+from dealer.game.cards import UNKNOWN
+from dealer.game.stacks import DECK, seat_of
+from dealer.languages.language import DEFAULT, language_of, languages
 
 if TYPE_CHECKING:
+    from dealer.analysis.past_table import PastTable, Viewer
     from dealer.history.sentences import Sentence
     from dealer.proof.verify import Report
 
@@ -23,14 +40,14 @@ _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
 
 def audit(
     table: TableId,
-    only: Annotated[
-        int | None,
-        typer.Option("--round", metavar="N", min=1, help="Only this round.", show_default=False),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="The table's key, if you know it.", show_default=False),
-    ] = None,
+    only: OnlyRound = None,
+    key: Annotated[str | None, given("KEY", "The table's key, if you know it.")] = None,
+    events: Annotated[
+        bool, typer.Option("--events", help="Print the stored events, and check nothing.")
+    ] = False,
+    after: Annotated[
+        int, typer.Option(metavar="VERSION", min=0, help="With --events: those after this one.")
+    ] = 0,
     database: Database = DATABASE,
     house_key: HouseKey = None,
     url: HouseUrl = None,
@@ -45,37 +62,62 @@ def audit(
     too, with the house key also the hidden parts of an open round. The exit code is 1 if a check
     fails.
 
+    With --events it prints each event as it is stored: version, time (UTC), type, public part. The
+    hidden part is encrypted in the log and not shown. With --json each line is then the event's
+    leaf. The bytes that are signed are its canonical form: only the characters U+0085, U+2028 and
+    U+2029 are escaped besides.
+
     ```
     dealer audit 0199f3c2
     dealer audit 0199f3c2 --round 2
+    dealer audit 0199f3c2 --events --after 120 --json | jq .type
     dealer audit 0199f3c2a1b2c3d4e5f60718293a4b5c --url http://127.0.0.1:8080/
     ```
     """
-    from dealer.cli.commands import bundle
-    from dealer.cli.commands.verify import as_members, examine, say_verdicts
-
+    if events:
+        if url is not None or only is not None or key is not None:
+            raise typer.BadParameter("--events takes no --url, --round or --key.")
+        asyncio.run(_print_events(table, after, database, as_json))
+        return
+    if after:
+        raise typer.BadParameter("--after is for --events.")
     damaged = None if url is not None else asyncio.run(_damage(database, table, house_key))
     try:
-        lines = bundle.of_table(database, table, url=url, house_key=house_key)
+        lines = verify.of_table(database, table, url=url, house_key=house_key)
     except DealerError as error:
         raise damaged or error from None
-    report = examine(lines, key=key)
+    report = verify.examine(lines, key=key)
     sentences = [
         sentence for sentence in _sentences(lines, report) if only in (None, sentence.round)
     ]
     if only is not None and report.ok and not sentences:
-        rounds = report.remarks.rounds
-        raise typer.BadParameter(f"This table has {rounds} rounds and no round {only}.")
+        rounds = amount(report.remarks.rounds, "round")
+        raise typer.BadParameter(f"This table has {rounds} and no round {only}.")
     if as_json:
-        story = {"story": [_members(sentence) for sentence in sentences]}
-        say_json(as_members(report) | story | ({"damaged": str(damaged)} if damaged else {}))
+        story = {"story": [_members_of(sentence) for sentence in sentences]}
+        say_json(verify.as_members(report) | story | ({"damaged": str(damaged)} if damaged else {}))
     else:
-        _print(sentences)
-        say_verdicts(report)
+        _print_sentences(sentences)
+        verify.say_verdicts(report)
     if damaged is not None:
         raise damaged
     if not report.ok:
         raise typer.Exit(1)
+
+
+async def _print_events(table: str, after: int, database: str, as_json: bool) -> None:
+    from dealer.eventlog.backends import open_readonly
+    from dealer.eventlog.rows import leaf_of
+
+    async with await open_readonly(database) as log:
+        table_id = await find_table(log, table)
+        async for rows in log.stream(table_id, after=after):
+            for row in rows:
+                if as_json:
+                    echo(one_line(leaf_of(table_id, row)))
+                else:
+                    public = safe_text(row.public)
+                    echo(f"{row.version:>6}  {format_time(row.at)}  {row.type:<16}  {public}")
 
 
 async def _damage(database: str, table: str, house_key: Path | None) -> DatabaseDamaged | None:
@@ -110,7 +152,7 @@ def _sentences(lines: list[bytes], report: Report) -> list[Sentence]:
     return list(describe_all(leaves, report.swaps, shipped().pile_titles(DEFAULT)))
 
 
-def _print(sentences: list[Sentence]) -> None:
+def _print_sentences(sentences: list[Sentence]) -> None:
     swapping = False
     for sentence in sentences:
         swap = sentence.swap
@@ -126,7 +168,7 @@ def _print(sentences: list[Sentence]) -> None:
         echo(f"{swap.step:>10} {swap.i:>4} {swap.j:>4}  {words:<18} {a} {b}")
 
 
-def _members(sentence: Sentence) -> dict[str, Any]:
+def _members_of(sentence: Sentence) -> dict[str, Any]:
     members: dict[str, Any] = {
         "version": sentence.version,
         "at": sentence.at,
@@ -141,3 +183,182 @@ def _members(sentence: Sentence) -> dict[str, Any]:
         members |= {"k": swap.shuffle_index, "step": swap.step}
         members |= {"i": swap.i, "j": swap.j, "words": swap.words}
     return members
+
+
+class Format(StrEnum):
+    text = "text"
+    phh = "phh"
+
+
+def history(
+    source: TableOrFile,
+    only: OnlyRound = None,
+    form: Annotated[
+        Format,
+        typer.Option(
+            "--format", help="Plain text, or the poker hand history (PHH) of one closed round."
+        ),
+    ] = Format.text,
+    lang: Annotated[
+        str, typer.Option(metavar="TAG", help="The language of the text, such as de.")
+    ] = DEFAULT,
+    database: Database = DATABASE,
+    url: HouseUrl = None,
+    house_key: HouseKey = None,
+) -> None:
+    """Print a game's history: the players, the shuffles, and where each card went.
+
+    The game is verified first; if a check fails, no history is printed and the exit code is 1. PHH
+    is available for rounds of the poker games that it covers, if the table's rules name the game,
+    like {"game": "holdem"}; bets are left out, because the log does not have them.
+
+    ```
+    dealer history 0199f3c2
+    dealer history game.jsonl --round 2
+    dealer history 0199f3c2 --round 1 --format phh > round-1.phh
+    ```
+    """
+    from dealer.history import text
+    from dealer.history.poker import phh
+    from dealer.packs.catalogue import shipped
+
+    language = language_of(lang)
+    if language is None:
+        raise typer.BadParameter(f"The languages are {', '.join(languages())}.")
+    game = verify.read_game(source, database, url=url, house_key=house_key)
+    if form is Format.text:
+        titles = shipped().pile_titles(language.tag)
+        for line in text.write(game, round=only, language=language, games=titles):
+            echo(line)
+        return
+    if only is None and game.rounds != 1:
+        raise typer.BadParameter(
+            f"A PHH file has one round, and this table has {amount(game.rounds, 'round')}: choose "
+            "one with --round."
+        )
+    typer.echo(phh.write(game, round=only or 1), nl=False)
+
+
+def state(
+    source: TableOrFile,
+    at: Annotated[int | None, given("VERSION", "The version; the newest if not given.")] = None,
+    seat: Annotated[int | None, given("SEAT", "As the player of this seat saw it.", min=1)] = None,
+    every_card: Annotated[
+        bool, typer.Option("--all", help="With every card, as only the house knows it.")
+    ] = False,
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a table as it was at a version: seats, deck, hands and piles, bottom first.
+
+    Without --seat or --all it is what everyone saw. A card that the viewer did not know is `??`; of
+    a stack without a known card only the number of cards is printed. The hidden cards of a round
+    that is still open need the house key: without it a remark says so. A bundle is verified first;
+    if a check fails, nothing is printed and the exit code is 1. Nothing is written.
+
+    ```
+    dealer state 0199f3c2 --at 57
+    dealer state 0199f3c2 --at 57 --seat 2
+    dealer state game.jsonl --at 57 --seat 2
+    dealer state 0199f3c2 --json | jq .stacks.deck
+    ```
+    """
+    if seat is not None and every_card:
+        raise typer.BadParameter("Give --seat or --all, not both.")
+    viewer: Viewer = "house" if every_card else seat
+    from_file = verify.is_file(source)
+    if from_file:
+        from dealer.analysis.open_bundle import OpenBundle
+
+        found = OpenBundle(verify.read_game(source, database)).state(at, viewer=viewer)
+    else:
+        found = asyncio.run(_of_log(source, at, viewer, database, house_key))
+    if as_json:
+        say_json(
+            {"table": found.table, "viewer": found.viewer}
+            | found.members
+            | {"stacks": found.stacks, "complete": found.complete}
+        )
+    else:
+        for line in _lines(found):
+            echo(line)
+    if not found.complete:
+        why = "" if from_file else " without the house key (--house-key)"
+        echo_err(f"Round {found.round} is still open:{why} its hidden cards are not known.")
+
+
+async def _of_log(
+    table: str, at: int | None, viewer: Viewer, database: str, house_key: Path | None
+) -> PastTable:
+    from dealer.analysis.async_log import AsyncLog
+    from dealer.eventlog.backends import open_readonly
+
+    async with await open_readonly(database) as log:
+        id_ = await find_table(log, table)
+    key = None if viewer is None else _key(database, house_key)
+    async with await AsyncLog.open(database, key) as opened:
+        return await opened.state(id_.hex(), at, viewer=viewer)
+
+
+def _key(database: str, given: Path | None) -> Path | None:
+    """The key that was named, or the one beside the database if it is there."""
+    from dealer.eventlog.key_file import key_file
+
+    if given is not None:
+        return given
+    try:
+        file = key_file(database)
+    except ConfigurationError:
+        return None
+    return file if file.exists() else None
+
+
+def _lines(found: PastTable) -> Iterator[str]:
+    """The text for people."""
+    yield f"Table {found.table}, version {found.version}, {format_time(found.at)} UTC"
+    yield _whose(found)
+    for seat, name in found.seats.items():
+        host = ", host" if seat == found.host_seat else ""
+        yield f"  seat {seat}: {safe_text(name)}{host}"
+    if found.closed:
+        yield "The table is closed."
+    elif found.round is None:
+        were = "was" if found.rounds < 2 else "were"
+        opened = amount(found.rounds, "round") if found.rounds else "no round"
+        yield f"No round is open; {opened} {were} opened."
+    else:
+        yield from _round(found)
+
+
+def _whose(found: PastTable) -> str:
+    if isinstance(found.viewer, int):
+        name = safe_text(found.seats[found.viewer])
+        return f"As {name} (seat {found.viewer}) saw it:"
+    return "With every card:" if found.viewer == "house" else "As everyone saw it:"
+
+
+def _round(found: PastTable) -> Iterator[str]:
+    running = found.members["round"].get("shuffle")
+    shuffle = "" if running is None else f"; shuffle {running['k']} of {running['stack']} runs"
+    yield f"Round {found.round}{shuffle}"
+    labels = {name: _label(found, name) for name in sorted(found.stacks, key=_order)}
+    width = max(map(len, labels.values()))
+    for name, label in labels.items():
+        cards = found.stacks[name]
+        known = "" if set(cards) == {UNKNOWN} else "  " + " ".join(cards)
+        yield f"  {label:<{width}}  {len(cards):>3}{known}"
+
+
+def _label(found: PastTable, stack: str) -> str:
+    seat = seat_of(stack)
+    if seat is None:
+        return stack.replace(":", " ")
+    if seat not in found.seats:
+        return f"hand of the free seat {seat}"
+    return f"hand of {safe_text(found.seats[seat])} (seat {seat})"
+
+
+def _order(stack: str) -> tuple[bool, str]:
+    """The deck first, then hands, then piles."""
+    return stack != DECK, stack

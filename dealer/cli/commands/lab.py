@@ -18,18 +18,26 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.files import STANDARD_OUTPUT, is_stored, writing
-from dealer.cli.options import AsJson, Commands, Database, usage_errors
-from dealer.cli.output import echo, echo_err, progress, say_json
-from dealer.cli.streams import ClosedPipe
+from dealer.cli.commands import verify
+from dealer.cli.options import AsJson, Commands, Database, argument, given, usage_errors
+from dealer.cli.output import (
+    STANDARD_OUTPUT,
+    ClosedPipe,
+    amount,
+    echo,
+    echo_err,
+    is_stored,
+    progress,
+    say_json,
+    writing,
+)
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError, UnknownTable
 
 if TYPE_CHECKING:
-    from dealer.lab.counts import Counted, Samples
-    from dealer.lab.experiment import Kind
+    from dealer.lab.experiment import Counted, Kind, Samples
+    from dealer.lab.report import Finding
     from dealer.lab.shuffles import Method
-    from dealer.lab.verdicts import Finding
 
 LEVEL = 1e-6
 CHECKED, CHECKED_DECK = 20_000, 52
@@ -37,7 +45,6 @@ SHOE, SHOE_SHUFFLES = 416, 3_000
 EXACT_MAX = 5
 _PIECE = 1 << 16
 
-Say = Callable[[str], None]
 Source = Annotated[
     str,
     typer.Option(
@@ -46,19 +53,14 @@ Source = Annotated[
         "table, one for each shuffle), pcg64 or mersenne (seeded generators).",
     ),
 ]
-Seed = Annotated[
-    int | None,
-    typer.Option(min=0, help="Seed for reproducible numbers; not with system.", show_default=False),
-]
+Seed = Annotated[int | None, given("N", "Seed for reproducible numbers; not with system.", min=0)]
 Level = Annotated[
-    float, typer.Option(min=1e-30, max=1.0, help="Significance level of the verdict.")
+    float, typer.Option(metavar="P", min=1e-30, max=1.0, help="Significance level of the verdict.")
 ]
 Heat = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE.svg",
-        help="Write a heat map of cards and places as an SVG file; - for standard output.",
-        show_default=False,
+    given(
+        "FILE.svg", "Write a heat map of cards and places as an SVG file; - for standard output."
     ),
 ]
 
@@ -75,8 +77,12 @@ app = Commands(
 
 @app.command()
 def run(
-    deck: Annotated[int, typer.Option(min=0, max=1024, help="Number of cards.")] = 52,
-    shuffles: Annotated[int, typer.Option(min=1, help="Number of shuffles.")] = 100_000,
+    deck: Annotated[
+        int, typer.Option(metavar="N", min=0, max=1024, help="Number of cards.")
+    ] = CHECKED_DECK,
+    shuffles: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of shuffles.")
+    ] = 100_000,
     shuffle: Annotated[
         str,
         typer.Option(
@@ -88,24 +94,14 @@ def run(
     source: Source = "system",
     seed: Seed = None,
     steps: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Number of steps of a partial shuffle, or of transpositions.",
-            show_default=False,
-        ),
+        int | None, given("N", "Number of steps of a partial shuffle, or of transpositions.", min=0)
     ] = None,
     carry: Annotated[
         bool, typer.Option("--carry", help="Start each shuffle from the result of the one before.")
     ] = False,
     level: Level = LEVEL,
     histogram: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE.svg",
-            help="Write the histogram as an SVG file; - for standard output.",
-            show_default=False,
-        ),
+        str | None, given("FILE.svg", "Write the histogram as an SVG file; - for standard output.")
     ] = None,
     heat: Heat = None,
     as_json: AsJson = False,
@@ -127,7 +123,7 @@ def run(
     from dealer.lab import pictures, report
     from dealer.lab.shuffles import method
 
-    say = _report_beside(histogram, heat)
+    say = _beside(histogram, heat)
     with usage_errors():
         chosen = method(shuffle, n=deck, steps=steps)
     started = time.perf_counter()
@@ -135,22 +131,23 @@ def run(
     seconds = time.perf_counter() - started
     shown = report.histogram(counted.shuffles)
     heading = f"{shuffle}: {chosen.sentence}"
-    if histogram is not None:
-        _draw(histogram, pictures.bars(shown, heading))
-    if heat is not None:
-        _draw(heat, pictures.heat(counted.shuffles, heading))
-    if not as_json:
+    _draw(histogram, pictures.bars(shown, heading))
+    _draw(heat, pictures.heat(counted.shuffles, heading))
+    if as_json:
+        about = {"shuffle": shuffle, "source": source, "seed": seed}
+        say_json(about | report.members(counted.shuffles, found, level), say=say)
+    else:
         say(
-            f"{heading}. {shuffles:,} shuffles of {deck} cards in {seconds:.1f} s, numbers from "
-            f"{source}."
+            f"{heading}. {amount(shuffles, 'shuffle')} of {amount(deck, 'card')} in {seconds:.1f} "
+            f"s, numbers from {source}."
         )
         if chosen.sample < deck:
-            say(f"Only the top {chosen.sample} places are tested.")
-        for line in (*report.frequencies(counted.shuffles), "", *report.lines(shown), ""):
+            say(f"Only the top {amount(chosen.sample, 'place')} are tested.")
+        tested = report.findings(found, level)
+        frequencies = report.frequencies(counted.shuffles)
+        for line in (*frequencies, "", *report.lines(shown), "", *tested):
             say(line)
-    about = {"shuffle": shuffle, "source": source, "seed": seed}
-    if not _verdict(counted, found, level, about if as_json else None, say):
-        raise typer.Exit(1)
+    _exit_unless(not report.significant(found, level))
 
 
 @app.command()
@@ -158,16 +155,11 @@ def check(
     source: Source = "system",
     seed: Seed = None,
     shuffles: Annotated[
-        int, typer.Option(min=1000, help="Number of shuffles for each method.")
+        int, typer.Option(metavar="N", min=1000, help="Number of shuffles for each method.")
     ] = CHECKED,
     level: Level = LEVEL,
     maps: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write a heat map of cards and places for each method.",
-            show_default=False,
-        ),
+        Path | None, given("FOLDER", "Write a heat map of cards and places for each method.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -185,7 +177,6 @@ def check(
     _require_packages()
     from dealer.lab import pictures, report
     from dealer.lab.shuffles import METHODS, method
-    from dealer.lab.verdicts import significant
 
     right = True
     for name in METHODS:
@@ -193,29 +184,29 @@ def check(
         one = method(name, n=SHOE if large else CHECKED_DECK)
         count = min(shuffles, SHOE_SHUFFLES) if large else shuffles
         counted, found = _experiment(one, source, seed, count)
-        expected = (not significant(found, level)) == one.fair
+        expected = (not report.significant(found, level)) == one.fair
         right &= expected
         if maps is not None:
             heading = f"{name}: {one.sentence}"
             _draw(str(maps / f"{name}.svg"), pictures.heat(counted.shuffles, heading))
         if as_json:
-            _verdict(counted, found, level, {"shuffle": name, "expected_fair": one.fair}, echo)
-            continue
-        outcome = "as expected" if expected else "NOT as expected"
-        echo(
-            f"{name:<18} {one.n:>3} cards, {count:>7,} shuffles: {outcome}. "
-            f"{report.verdict(found, level)}"
-        )
-    if not right:
-        raise typer.Exit(1)
+            about = {"shuffle": name, "expected_fair": one.fair}
+            say_json(about | report.members(counted.shuffles, found, level))
+        else:
+            outcome = "as expected" if expected else "NOT as expected"
+            echo(
+                f"{name:<18} {one.n:>3} cards, {count:>7,} shuffles: {outcome}. "
+                f"{report.verdict(found, level)}"
+            )
+    _exit_unless(right)
 
 
 @app.command()
 def exact(
-    deck: Annotated[int, typer.Option(min=0, max=EXACT_MAX, help="Number of cards.")] = 3,
-    shuffle: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this one.", show_default=False)
-    ] = None,
+    deck: Annotated[
+        int, typer.Option(metavar="N", min=0, max=EXACT_MAX, help="Number of cards.")
+    ] = 3,
+    shuffle: Annotated[str | None, given("NAME", "Only this one.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute exact probabilities by enumerating every choice of each method with a few cards.
@@ -237,24 +228,18 @@ def exact(
     if shuffle is not None:
         with usage_errors():
             method(shuffle, n=deck)
-    names, results = METHODS if shuffle is None else (shuffle,), []
-    with progress("Enumerating") as step:
-        for done, name in enumerate(names):
-            step(done, len(names))
-            results.append((name, *of_method(name, deck)))
-    for name, found, sample in results:
+    names = METHODS if shuffle is None else (shuffle,)
+    for name, (found, sample) in _each("Enumerating", names, lambda name: of_method(name, deck)):
         off, orders = unfairness(found, deck, sample), len(found.counts)
         listed = ways(found, deck) if sample == deck else None
         if as_json:
             say_json({"shuffle": name, "cards": deck, "sample": sample, "off": _fraction(off),
                       "orders": orders, "ways": listed})  # fmt: skip
-        elif off:
-            possible = "1 order is" if orders == 1 else f"{orders} orders are"
-            echo(f"{name:<18} not fair: {possible} possible, with a deviation of up to "
-                 f"{_fraction(off)} of the fair probability")  # fmt: skip
-        else:
-            echo(f"{name:<18} fair")
-        if listed is not None and (off or shuffle) and not as_json:
+            continue
+        possible = f"{amount(orders, 'order')} {'is' if orders == 1 else 'are'} possible"
+        verdict = f"not fair: {possible}, with a deviation of up to {_fraction(off)} of the fair"
+        echo(f"{name:<18} {f'{verdict} probability' if off else 'fair'}")
+        if listed is not None and (off or shuffle):
             echo(f"{'':<18} {listed}")
 
 
@@ -278,19 +263,15 @@ def costs(as_json: AsJson = False) -> None:
     ```
     """
     _require_packages()
-    from dealer.lab import costs as lab
+    from dealer.lab import exact
     from dealer.lab.shuffles import METHODS
 
-    with progress("Measuring") as step:
-        measured = {}
-        for done, name in enumerate(METHODS):
-            step(done, len(METHODS))
-            measured[name] = lab.costs(name)
+    measured = dict(_each("Measuring", METHODS, exact.costs))
     if as_json:
         for name, row in measured.items():
             say_json({"shuffle": name, "costs": [cost._asdict() for cost in row]})
         return
-    for line in lab.table(measured):
+    for line in exact.table(measured):
         echo(line)
 
 
@@ -298,11 +279,7 @@ def costs(as_json: AsJson = False) -> None:
 def table(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TABLE…",
-            help="Tables, by the beginning of their ids, or bundle files.",
-            show_default=False,
-        ),
+        argument("TABLE…", "Tables, by the beginning of their ids, or bundle files."),
     ] = None,
     all_closed: Annotated[
         bool, typer.Option("--all", help="All closed tables of the database.")
@@ -326,37 +303,33 @@ def table(
     ```
     """
     _require_packages()
-    from dealer.lab import experiment, pictures
-    from dealer.lab.verdicts import evaluate
+    from dealer.lab import experiment, pictures, report
 
-    say = _report_beside(heat)
+    say = _beside(heat)
     names = [*(tables or ()), *(asyncio.run(_closed(database)) if all_closed else ())]
     if not names:
         raise typer.BadParameter(
             "This database has no closed table." if all_closed else "Name a table, or use --all."
         )
-    with progress("Reading tables") as step:
-        played = []
-        for done, name in enumerate(names):
-            step(done, len(names))
-            played += _shuffles(name, database)
-        counted = experiment.counted(played)
+    read = _each("Reading tables", names, lambda name: _shuffles(name, database))
+    counted = experiment.counted(shuffle for _, played in read for shuffle in played)
     fair = True
     for number, (kind, counts) in enumerate(counted.items()):
-        heading = f"{kind.algorithm}, {kind.steps} of {kind.n - 1} steps, {kind.n} cards"
-        if heat is not None and number == 0:
+        heading = f"{kind.algorithm}, {kind.steps} of {kind.n - 1} steps, {amount(kind.n, 'card')}"
+        if not number:
             _draw(heat, pictures.heat(counts.shuffles, heading))
-        shuffles = counts.shuffles.shuffles
-        if not as_json:
-            say(f"{heading}: {shuffles:,} shuffle{'' if shuffles == 1 else 's'}.")
-        about = {"tables": len(names)} | kind._asdict()
-        fair &= _verdict(counts, evaluate(counts), level, about if as_json else None, say)
-        if not as_json:
-            say("")
+        found = report.evaluate(counts)
+        fair &= not report.significant(found, level)
+        if as_json:
+            about = {"tables": len(names)} | kind._asdict()
+            say_json(about | report.members(counts.shuffles, found, level), say=say)
+            continue
+        shuffles = amount(counts.shuffles.shuffles, "shuffle")
+        for line in (f"{heading}: {shuffles}.", *report.findings(found, level), ""):
+            say(line)
     if not counted:
         echo_err("These tables have no shuffle in a closed round.")
-    if not fair:
-        raise typer.Exit(1)
+    _exit_unless(fair)
 
 
 @app.command()
@@ -365,11 +338,8 @@ def bits(
     seed: Seed = None,
     count: Annotated[
         int | None,
-        typer.Option(
-            "--bytes",
-            min=0,
-            help="Number of bytes; without it, until the reader closes the pipe.",
-            show_default=False,
+        given(
+            "N", "Number of bytes; without it, until the reader closes the pipe.", "--bytes", min=0
         ),
     ] = None,
 ) -> None:
@@ -380,14 +350,8 @@ def bits(
     dealer lab bits | dieharder -a -g 200
     ```
     """
-    pieces = _pieces(source, seed)
-    left = count
     with suppress(ClosedPipe):  # here the reader decides how much it gets
-        for piece in pieces:
-            sys.stdout.buffer.write(piece if left is None else piece[:left])
-            if left is not None and (left := left - len(piece)) <= 0:
-                break
-        sys.stdout.buffer.flush()
+        _pour(sys.stdout.buffer, _pieces(source, seed), count)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -413,7 +377,7 @@ def dieharder(context: typer.Context, source: Source = "tape", seed: Seed = None
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdin is not None
         assert running.stdout is not None
-        feeder = Thread(target=_feed, args=(running.stdin, pieces), daemon=True)
+        feeder = Thread(target=_pour, args=(running.stdin, pieces), daemon=True)
         feeder.start()
         for line in running.stdout:
             text = line.decode(errors="replace").rstrip()
@@ -424,51 +388,44 @@ def dieharder(context: typer.Context, source: Source = "tape", seed: Seed = None
     if code:
         raise ConfigurationError(f"dieharder exited with code {code}.")
     if failed:
-        echo_err(f"{failed} tests of dieharder failed.")
+        echo_err(f"{amount(failed, 'test')} of dieharder failed.")
+    _exit_unless(not failed)
+
+
+def _exit_unless(fair: bool) -> None:
+    if not fair:
         raise typer.Exit(1)
+
+
+def _each(what: str, names: Any, work: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+    """Each name and what `work` gives for it, under one progress bar."""
+    results = []
+    with progress(what) as step:
+        for done, name in enumerate(names):
+            step(done, len(names))
+            results.append((name, work(name)))
+    return iter(results)
 
 
 def _experiment(
     method: Method, source: str, seed: int | None, shuffles: int, carry: bool = False
 ) -> tuple[Counted, list[Finding]]:
-    from dealer.lab import experiment
+    from dealer.lab import experiment, report
     from dealer.lab.sources import number_source
-    from dealer.lab.verdicts import evaluate
 
     with usage_errors():
         numbers = number_source(source, n=method.n, seed=seed)
     with progress(f"Shuffling: {method.name}") as step:
         counted = experiment.run(method, numbers, shuffles=shuffles, carry=carry, step=step)
-        return counted, evaluate(counted)
-
-
-def _verdict(
-    counted: Counted, found: list[Finding], level: float, about: dict[str, Any] | None, say: Say
-) -> bool:
-    """Print the findings, as JSON with the members `about` if there are any; whether it is fair."""
-    from dealer.lab import report
-    from dealer.lab.verdicts import significant
-
-    if about is not None:
-        say_json(about | report.members(counted.shuffles, found, level), say=say)
-    else:
-        for line in report.findings(found, level):
-            say(line)
-    return not significant(found, level)
+        return counted, report.evaluate(counted)
 
 
 def _shuffles(name: str, database: str) -> list[tuple[Kind, Samples]]:
     """The shuffles of one verified table; `name` is a bundle file or the beginning of an id."""
-    from dealer.cli.commands import bundle
-    from dealer.cli.commands.verify import examine, read_bundle
     from dealer.lab.experiment import shuffles_of
 
-    if Path(name).is_file():
-        file = read_bundle(name)
-        lines, notes = file.lines(), file.notes
-    else:
-        lines, notes = bundle.of_table(database, name), []
-    report = examine(lines, notes=notes)
+    lines, notes = verify.read_table_or_file(name, database)
+    report = verify.examine(lines, notes=notes)
     if report.fault is not None:
         raise UnknownTable(f"{name} does not verify, so it is not counted: {report.fault}")
     return list(shuffles_of(lines, report.swaps))
@@ -490,12 +447,14 @@ def _pieces(source: str, seed: int | None) -> Iterator[bytes]:
     return (more(_PIECE).astype(">u2").tobytes() for _ in iter(int, 1))
 
 
-def _feed(into: IO[bytes], pieces: Iterator[bytes]) -> None:
-    """Write the pieces until the reader closes the pipe."""
+def _pour(into: IO[bytes], pieces: Iterator[bytes], left: int | None = None) -> None:
+    """Write the pieces, or `left` bytes of them, until the reader closes the pipe."""
     with suppress(BrokenPipeError):
         for piece in pieces:
-            into.write(piece)
-        into.close()
+            into.write(piece if left is None else piece[:left])
+            if left is not None and (left := left - len(piece)) <= 0:
+                break
+        into.flush()
 
 
 def _require_packages() -> None:
@@ -507,7 +466,7 @@ def _require_packages() -> None:
         )
 
 
-def _report_beside(*pictures: str | None) -> Say:
+def _beside(*pictures: str | None) -> Callable[[str], None]:
     """Prints a line of the report: on standard error if a picture goes to standard output."""
     on_output = pictures.count(STANDARD_OUTPUT)
     if on_output > 1:
@@ -515,8 +474,10 @@ def _report_beside(*pictures: str | None) -> Say:
     return echo_err if on_output else echo
 
 
-def _draw(name: str, picture: str) -> None:
+def _draw(name: str | None, picture: str) -> None:
     """Write an SVG, if necessary in a new folder; raises ConfigurationError if it cannot be."""
+    if name is None:
+        return
     try:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

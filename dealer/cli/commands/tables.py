@@ -1,31 +1,77 @@
-"""`dealer tables`: lists the tables of a database with their state."""
+"""The tables of a database: `dealer tables` with its commands, and `dealer export`."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+import json
+import shlex
+from contextlib import aclosing
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from dealer.cli.options import AsJson, Database
-from dealer.cli.output import echo, format_time, safe_text, say_json
+from dealer.cli.commands import verify
+from dealer.cli.options import (
+    LIMIT_OF_LINES,
+    AsJson,
+    Commands,
+    Database,
+    HouseKey,
+    HouseUrl,
+    Marks,
+    OneTable,
+    Operator,
+    TableId,
+    Why,
+    age,
+    existing_log,
+    find_table,
+    given,
+    usage_errors,
+    whoami,
+)
+from dealer.cli.output import (
+    STANDARD_OUTPUT,
+    amount,
+    echo,
+    echo_err,
+    format_time,
+    is_stored,
+    program,
+    progress,
+    safe_text,
+    say_json,
+    writing,
+)
 from dealer.config import DATABASE
+from dealer.errors import ConfigurationError, DatabaseDamaged, Refused, TableIsClosed
+
+app = Commands(invoke_without_command=True)
 
 
+@app.callback()
 def tables(
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of tables, 1 or more.")] = 100,
+    context: typer.Context,
+    limit: Annotated[int, LIMIT_OF_LINES] = 100,
     database: Database = DATABASE,
     as_json: AsJson = False,
 ) -> None:
     """List the tables of this database, newest first, including closed ones.
 
-    A line also says whether a round is open and whether the table is disabled (`dealer disable`).
+    A line also says whether a round is open and whether the table is disabled.
 
     ```
     dealer tables
     dealer tables --json | jq -r .table
     ```
     """
+    if context.invoked_subcommand is not None:
+        for name in ("limit", "database", "as_json"):
+            origin = context.get_parameter_source(name)
+            if origin is not None and origin.name == "COMMANDLINE":
+                raise typer.BadParameter(f"Give options after {context.invoked_subcommand}.")
+        return
     found, archived, disabled = asyncio.run(_find(limit, database))
     for table in found:
         say_json(table) if as_json else echo(_line(table))
@@ -41,8 +87,6 @@ def tables(
 
 async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, bool]:
     """The tables, how many more are archived, and whether the whole server is disabled."""
-    import json
-
     from dealer.eventlog.backends import open_readonly
     from dealer.projector.queries import NEWER, newest_tables
     from dealer.service.commands.maintenance import WHOLE_SERVICE
@@ -91,3 +135,250 @@ def _line(table: dict[str, Any]) -> str:
         f"  {table['seated']:>2} seated  {rounds}  version {table['version']:<6}"
         f"  {', '.join(filter(None, marks)):<20}  {safe_text(name)}"
     ).rstrip()
+
+
+def export(
+    table: TableId,
+    output: Annotated[
+        str, given("FILE", "A file; - or nothing for standard output.", "--output", "-o")
+    ] = STANDARD_OUTPUT,
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    url: HouseUrl = None,
+) -> None:
+    """Write a table's bundle: every event, and every checkpoint that the house signed.
+
+    It proves each closed round swap by swap; of an open round it reveals no card.
+
+    ```
+    dealer export 0199f3c2 -o game.jsonl
+    dealer export 0199f3c2 | dealer verify -
+    ```
+    """
+    with writing(output) as file:
+        asyncio.run(_write(file, table, database, url, house_key))
+    if is_stored(output):
+        shown = shlex.quote(output)
+        echo_err(f"The bundle is in {output}; check it with: {program()} verify {shown}")
+
+
+async def _write(
+    file: BinaryIO, table: str, database: str, url: str | None, house_key: Path | None
+) -> None:
+    if url is not None:
+        for line in await asyncio.to_thread(verify.from_house, url, table):
+            file.write(line + b"\n")
+        return
+    with progress("Reading the log") as step:
+        found = verify.from_log(database, table, house_key=house_key, step=step)
+        async with aclosing(found) as lines:
+            async for line in lines:
+                file.write(line + b"\n")
+
+
+@app.command()
+def close(
+    why: Why,
+    table: OneTable = None,
+    idle: Annotated[
+        str | None, given("AGE", "All open tables without an event for this long: 90d, 36h or 0m.")
+    ] = None,
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    marks: Marks = None,
+    operator: Operator = None,
+) -> None:
+    """Close tables permanently, with their open rounds, whose secrets become public.
+
+    Use it for tables whose hosts are gone, before `dealer tables archive`; and with --idle 0m after
+    an older backup was restored, because players who saw later events cannot trust its open tables.
+
+    ```
+    dealer tables close 0199f3c2 --why "the host is gone"
+    dealer tables close --idle 90d --why retention
+    ```
+    """
+    if (table is None) == (idle is None):
+        raise typer.BadParameter("Give a table, or an age with --idle.")
+    since = None if idle is None else age(idle, "--idle")
+    count = asyncio.run(_close(database, house_key, marks, table, since, why, operator or whoami()))
+    echo(f"{amount(count, 'table')} closed.")
+
+
+async def _close(
+    database: str,
+    house_key: Path | None,
+    marks: Path | None,
+    table: str | None,
+    idle: int | None,
+    why: str,
+    who: str,
+) -> int:
+    from dealer.eventlog.backends import open_readonly
+    from dealer.service.build import open_service
+    from dealer.service.clock import utc_ms
+    from dealer.service.identity.admin import AdminService
+    from dealer.service.operations.close_tables import close_tables, open_tables
+
+    await (await open_readonly(database)).close()
+    done = 0
+    async with open_service(database, house_key=house_key, marks=marks) as service:
+        admin = AdminService(service.log, who=who)
+        if table is not None:
+            wanted = [await find_table(service.log, table)]
+        else:
+            # At 0m also tables whose events have a time in the future, from a clock that was wrong.
+            before = utc_ms() - idle if idle else None
+            wanted = await open_tables(service.log, before=before)
+        async for table_id, error in close_tables(service, wanted):
+            if error is None:
+                await admin.note("close", table_id.hex(), why=why)
+                done += 1
+            elif isinstance(error, TableIsClosed):
+                if table is not None:
+                    raise TableIsClosed(f"Table {table_id.hex()} is closed already.") from None
+            elif table is not None or not isinstance(error, Refused):
+                raise error
+            else:
+                echo_err(f"{table_id.hex()} is left open: {error}")
+    return done
+
+
+WholeServer = Annotated[bool, typer.Option("--house", help="All tables of this database.")]
+
+
+@app.command()
+def disable(
+    why: Why,
+    table: OneTable = None,
+    house: WholeServer = False,
+    database: Database = DATABASE,
+    operator: Operator = None,
+) -> None:
+    """Stop new seats and rounds at a table, or at all tables, until `dealer tables enable`.
+
+    No seat can be taken and no round opened; with --house no table can be opened either. Open
+    rounds continue until they are closed, and players can leave and come back. Every server on this
+    database applies it within a second, also one that starts later. The lobby does not list the
+    table.
+
+    ```
+    dealer tables disable 0199f3c2 --why "players complain of seat 3"
+    dealer tables disable --house --why "moving to another machine"
+    ```
+    """
+    target, changed = asyncio.run(_change(table, house, database, operator, why, on=False))
+    echo(f"{target} is disabled." if changed else f"{target} was already disabled.")
+
+
+@app.command()
+def enable(
+    why: Why = "",
+    table: OneTable = None,
+    house: WholeServer = False,
+    database: Database = DATABASE,
+    operator: Operator = None,
+) -> None:
+    """End `dealer tables disable`: allow new seats and rounds again.
+
+    ```
+    dealer tables enable 0199f3c2
+    dealer tables enable --house --why "moved"
+    ```
+    """
+    target, changed = asyncio.run(_change(table, house, database, operator, why, on=True))
+    echo(f"{target} is enabled." if changed else f"{target} was not disabled.")
+
+
+async def _change(
+    table: str | None, house: bool, database: str, operator: str | None, why: str, *, on: bool
+) -> tuple[str, bool]:
+    from dealer.eventlog.backends import open_readonly
+    from dealer.service.commands.maintenance import WHOLE_SERVICE
+    from dealer.service.identity.admin import AdminService
+
+    if (table is None) == (not house):
+        raise typer.BadParameter("Give a table, or --house.")
+    target, name = WHOLE_SERVICE, "The server"
+    async with await open_readonly(database) as log:
+        if table is not None:
+            one = await find_table(log, table)
+            target, name = one.hex(), f"Table {one.hex()}"
+            last = await log.read(one, after=(await log.head(one) or 0) - 1, limit=1)
+            if last and last[0].type == "TableClosed" and not on:
+                raise TableIsClosed(f"{name} is closed; no seat or round can be opened at it.")
+    async with existing_log(database) as log:
+        admin = AdminService(log, who=operator or whoami())
+        change = admin.enable if on else admin.disable
+        return name, await change(target, why=why)
+
+
+@app.command()
+def archive(
+    to: Annotated[
+        Path,
+        typer.Option("--to", metavar="FOLDER", envvar="DEALER_ARCHIVE", help="Folder for bundles."),
+    ],
+    table: OneTable = None,
+    older_than: Annotated[
+        str | None,
+        given("AGE", "All tables that were closed at least this long ago: 90d, 36h or 30m."),
+    ] = None,
+    why: Why = "",
+    database: Database = DATABASE,
+    operator: Operator = None,
+) -> None:
+    """Write the bundles of closed tables to files, and delete their events from the database.
+
+    Each bundle is verified, written, synced to disk, read and verified again; only then are the
+    table's events deleted. The next call finishes an interrupted one. Back up the folder: it has
+    the only copy of these tables. `dealer serve --archive FOLDER` serves the bundles.
+
+    ```
+    dealer tables archive --older-than 90d --to /var/lib/dealer/archive
+    dealer tables archive 0199f3c2 --to archive
+    ```
+    """
+    if (table is None) == (older_than is None):
+        raise typer.BadParameter("Name a table, or give an age with --older-than.")
+    oldest = None if older_than is None else age(older_than, "--older-than")
+    with usage_errors():
+        if not to.is_dir():
+            raise ConfigurationError(f"There is no folder {to}. Create it first.")
+    done, bad = asyncio.run(archive_tables(database, to, table, oldest, why, operator or whoami()))
+    echo(f"{amount(done, 'table')} archived to {to}.")
+    if bad:
+        raise DatabaseDamaged(
+            f"Not archived or deleted: {', '.join(bad)}. Check each table with "
+            "`dealer audit TABLE`, and compare it with the bundles that its players saved."
+        )
+
+
+async def archive_tables(
+    database: str, folder: Path, table: str | None, age: int | None, why: str, who: str
+) -> tuple[int, list[str]]:
+    """Archive one table, or all closed for `age` milliseconds.
+
+    Returns how many were archived, and the ids of those that could not be.
+    """
+    from dealer.service.operations.archiver import Archiver, exclusive
+
+    with progress("Reading the log") as step:
+        async with exclusive(folder), existing_log(database) as log:
+            archiver = Archiver(log, database, folder, who=who, why=why, step=step)
+            await archiver.finish_interrupted()
+            if table is not None:
+                tables = [await find_table(log, table)]
+            else:
+                tables = await archiver.closed_tables(age=age or 0)
+            bad = []
+            async for result in archiver.archive_all(tables):
+                if result.error is None:
+                    name = result.table.hex()
+                    echo_err(f"{name} is in {result.file}; {program()} verify checks it.")
+                elif table is not None:
+                    raise result.error
+                else:
+                    echo_err(str(result.error))
+                    bad.append(result.table.hex())
+            return len(tables) - len(bad), bad

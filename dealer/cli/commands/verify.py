@@ -1,52 +1,86 @@
-"""`dealer verify`: checks a bundle without a server or a database."""
+"""`dealer verify`: checks a bundle without a server or a database; and where bundles come from."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import asdict
+from hashlib import sha256
+from http.client import HTTPException
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.error import HTTPError, URLError
 
 import typer
 
-from dealer.cli.options import AsJson
-from dealer.cli.output import echo, progress, safe_text, say_json
-from dealer.errors import NoteFault, ProofFault
+from dealer.cli.options import AsJson, argument, find_table, given, is_table
+from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
+from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable
+from dealer.outgoing import opener
 from dealer.proof import bundle
+from dealer.version import __version__
 
 if TYPE_CHECKING:
+    from dealer.history.replay import Game
     from dealer.proof.verify import Report
 
 KEY_DIGITS = 64
+ID_DIGITS = 32
+ANSWER_SECONDS = 30.0
+
+RANDOM_NUMBERS = (
+    "client/entropy.py",  # the nonces of players
+    "game/tape.py",  # the words that both determine, and unbiased numbers from them
+    "service/commands/executor.py",  # the secret of the house
+    "service/tables/round_secret.py",
+    "web/client/entropy.js",
+)
+SHUFFLE = (
+    "game/cards.py",
+    "game/commands.py",
+    "game/decide/round_secrets.py",
+    "game/decide/shuffles.py",
+    "game/events.py",
+    "game/immutable.py",
+    "game/insecure_deck.py",
+    "game/shuffle.py",
+    "game/stacks.py",
+    "game/state.py",
+    "service/tables/insecure_decks.py",
+    "service/commands/random_draws.py",
+)
+PROOF = ("proof", "web/verify.js")
+"""A folder stands for all its modules."""
 
 
 def verify(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="A bundle, or - for standard input.", show_default=False
-        ),
-    ],
+    file: Annotated[str | None, argument("FILE", "A bundle, or - for standard input.")] = None,
     key: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY",
-            help="The table's key, if you know it: 64 hex digits or a verifier key. Without it the "
+        given(
+            "KEY",
+            "The table's key, if you know it: 64 hex digits or a verifier key. Without it the "
             "key in the bundle is used, which only proves that the bundle is consistent.",
-            show_default=False,
         ),
     ] = None,
     saved: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Checkpoints that you saved: a signed note, or a client's checkpoints.jsonl. May "
+        given(
+            "FILE",
+            "Checkpoints that you saved: a signed note, or a client's checkpoints.jsonl. May "
             "be given several times.",
-            show_default=False,
         ),
     ] = None,
+    manifest: Annotated[
+        bool,
+        typer.Option(
+            "--manifest", help="Print the SHA-256 of the files that checks and shuffles depend on."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a bundle: every signature, every swap, every card, every move.
@@ -59,12 +93,24 @@ def verify(
     end. Any other change is a fault: lines that were indented or written again, some line ends, a
     file that is cut. The fault says what the file is, if it is no bundle.
 
+    With --manifest instead of a file it prints the SHA-256 of every file of random numbers, shuffle
+    and proof, as `sha256sum` does: in the folder of installed packages `sha256sum -c` accepts the
+    output. After them, as comments, come the SHA-256 of these lines, one number that installations
+    can compare, and the hashes for Subresource Integrity of the scripts that the server offers to
+    pages of others.
+
     ```
     dealer verify game.jsonl
     dealer verify game.jsonl --key 5c2f… --saved checkpoints.jsonl
     curl -s http://…/tables/0199f3c2…/bundle.jsonl | dealer verify -
+    dealer verify --manifest
     ```
     """
+    if (file is None) != manifest:
+        raise typer.BadParameter("Name a bundle's file, or give --manifest instead of one.")
+    if file is None:
+        _print_manifest()
+        return
     bundle_file = read_bundle(file)
     known, undone = _notes(saved or ())
     notes = [*bundle_file.notes, *undone]
@@ -175,4 +221,152 @@ def _read_file(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}.") from None
+        says = f"{file} cannot be read: {error.strerror}."
+        if is_table(str(file)):
+            says += f" If it is a table, `dealer audit {file}` checks it."
+        raise typer.BadParameter(says) from None
+
+
+def read_table_or_file(
+    source: str, database: str, *, url: str | None = None, house_key: Path | None = None
+) -> tuple[list[bytes], list[str]]:
+    """The lines of a bundle's file, `-` being standard input, or of a table's bundle; the notes."""
+    if is_file(source, url=url):
+        file = read_bundle(source)
+        return file.lines(), file.notes
+    return of_table(database, source, url=url, house_key=house_key), []
+
+
+def is_file(source: str, *, url: str | None = None) -> bool:
+    """Whether `source` names a bundle's file, not a table; a usage error if it is neither."""
+    if source == "-" or (url is None and Path(source).is_file()):
+        return True
+    if not is_table(source):
+        kind = "is a folder" if Path(source).is_dir() else "is no file"
+        raise typer.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
+    return False
+
+
+def read_game(
+    source: str, database: str, *, url: str | None = None, house_key: Path | None = None
+) -> Game:
+    """The verified game of a table or of a bundle's file."""
+    from dealer.history.replay import Game
+
+    lines, notes = read_table_or_file(source, database, url=url, house_key=house_key)
+    return Game.read(lines, examine(lines, notes=notes))
+
+
+def of_table(
+    database: str, table: str, *, url: str | None = None, house_key: Path | None = None
+) -> list[bytes]:
+    """The lines of a table's bundle, from the server at `url` or, without one, from the log."""
+    if url is not None:
+        return from_house(url, table)
+
+    async def read() -> list[bytes]:
+        with progress("Reading the log") as step:
+            lines = from_log(database, table, house_key=house_key, step=step)
+            return [line async for line in lines]
+
+    return asyncio.run(read())
+
+
+async def from_log(
+    database: str, table: str, *, house_key: Path | None, step: Step
+) -> AsyncGenerator[bytes]:
+    """The lines of the bundle of a table in the log, by its id or a prefix of it.
+
+    Prints a remark if the bundle ends before the head of the log.
+    """
+    from dealer.eventlog.backends import open_readonly
+    from dealer.service.reading.bundle import bundle_lines, bundle_range
+
+    async with await open_readonly(database) as log:
+        table_id = await find_table(log, table)
+        extent = await bundle_range(log, database, table_id, house_key=house_key)
+        if extent.size < extent.head:
+            echo_err(
+                f"The bundle ends at version {extent.size} of {extent.head}, the last that the "
+                f"house has signed: {extent.unsigned_reason}."
+            )
+        async for line in bundle_lines(log, extent, step=step):
+            yield line.encode()
+
+
+def from_house(url: str, table: str) -> list[bytes]:
+    """The lines of the bundle of a table, by its whole id, that the server at `url` sends."""
+    if len(table) != ID_DIGITS:
+        raise typer.BadParameter(f"--url needs the table's whole id, not {table!r}.")
+    return bundle.read(download(f"{web_address(url)}/tables/{table}/bundle.jsonl"))
+
+
+def download(address: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
+    """What a server has at the address of a bundle, or at another one.
+
+    Raises UnknownTable if it has nothing there, and HouseUnreachable if it does not answer.
+    """
+    try:
+        with opener().open(address, timeout=seconds) as answer:
+            data: bytes = answer.read()
+            return data
+    except HTTPError as error:
+        sentence = safe_text(error.read(500).decode(errors="replace").strip())
+        raise UnknownTable(f"{address} is no bundle: {sentence}") from None
+    except (URLError, HTTPException, OSError) as error:
+        reason = error.reason if isinstance(error, URLError) else error
+        raise HouseUnreachable(f"The server does not answer at {address}: {reason}") from None
+
+
+def web_address(url: str) -> str:
+    """The address of a server's pages, without a slash at the end; see `socket_address`."""
+    from dealer.bots.links import page_address
+
+    return page_address(socket_address(url))
+
+
+def socket_address(url: str) -> str:
+    """The WebSocket address of a server, given like that or as the address of its pages.
+
+    Without a scheme it is that of pages: `127.0.0.1:8080` or `example.org/cards/`.
+    """
+    from dealer.bots import links
+
+    try:
+        return links.socket_address(url if "://" in url else f"http://{url}")
+    except BadRequest:
+        raise typer.BadParameter(
+            f"{url!r} is not a server's address, like http://127.0.0.1:8080/."
+        ) from None
+
+
+def _print_manifest() -> None:
+    from dealer.gateway.pages.modules import integrity
+    from dealer.gateway.pages.static_files import StaticFiles
+
+    total = sha256()
+    lines = [f"{sha256(data).hexdigest()}  {path}\n" for path, data in listed_files()]
+    for line in lines:
+        total.update(line.encode())
+        echo(line.rstrip())
+    echo(f"# {total.hexdigest()}  {len(lines)} files of dealer {__version__}")
+    for address, file in StaticFiles().versioned.items():
+        echo(f"# {integrity(file.data)}  {address}")
+
+
+def listed_files() -> list[tuple[str, bytes]]:
+    """Path, from `dealer/` on, and content of each file, in the order of paths."""
+    package = resources.files("dealer")
+    found = dict[str, bytes]()
+    for path in (*RANDOM_NUMBERS, *SHUFFLE, *PROOF):
+        found |= _files(f"dealer/{path}", package.joinpath(path))
+    return sorted(found.items())
+
+
+def _files(path: str, entry: Traversable) -> Iterator[tuple[str, bytes]]:
+    if entry.is_file():
+        yield path, entry.read_bytes()
+        return
+    for inner in entry.iterdir():
+        if inner.is_dir() or inner.name.endswith(".py"):
+            yield from _files(f"{path}/{inner.name}", inner)

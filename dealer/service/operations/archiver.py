@@ -186,7 +186,8 @@ async def exclusive(folder: Path) -> AsyncIterator[None]:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ConfigurationError(
-                    f"Another `dealer archive` is running in {folder}; try again when it has ended."
+                    f"Another `dealer tables archive` is running in {folder}; try again when it "
+                    "has ended."
                 ) from None
         yield
     finally:

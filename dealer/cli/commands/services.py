@@ -1,4 +1,4 @@
-"""`dealer webhook add, list, remove, enable, replay`: the feed sent to an address of a service."""
+"""Services: their keys, `dealer key`, and the addresses that get their feed, `dealer webhook`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from dealer.cli.options import (
     HouseKey,
     Operator,
     Why,
+    argument,
     existing_log,
+    given,
     usage_errors,
     whoami,
 )
@@ -25,18 +27,129 @@ from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from dealer.eventlog.owners import StoredKey
     from dealer.eventlog.webhooks import StoredWebhook
     from dealer.service.operations.webhooks import WebhookAdmin
 
-app = Commands(
+keys = Commands(
+    no_args_is_help=True,
+    help="Keys by which other servers use this one: open tables, seat players, read what happens.",
+)
+webhooks = Commands(
     no_args_is_help=True,
     help="Addresses of other servers to which the events of a service key's tables are sent.",
 )
 
-Number = Annotated[
-    int,
-    typer.Argument(metavar="NUMBER", help="As `dealer webhook list` shows it.", show_default=False),
+KeyName = Annotated[
+    str, argument("NAME", "The key's name: a-z, 0-9, full stop, hyphen, underscore.")
 ]
+
+
+@keys.command("add")
+def add_key(
+    name: KeyName,
+    may: Annotated[
+        str,
+        given(
+            "RIGHTS",
+            "What the key may do, separated by commas: open (tables and rounds), seat (make "
+            "tickets, remove players, choose the host), read, close, each at the tables that it "
+            "opened; admin is all of that at every table.",
+        ),
+    ],
+    why: Why = "",
+    database: Database = DATABASE,
+    operator: Operator = None,
+) -> None:
+    """Make a key for another server, and print it.
+
+    The key is printed once and stored nowhere: the database has its digest. Every server on this
+    database accepts it within a second. Names of revoked keys cannot be used again.
+
+    ```
+    dealer key add shop --may open,seat,read > shop.key
+    dealer key add support --may admin --why "the support desk"
+    ```
+    """
+    from dealer.service.identity.service_keys import check_key
+
+    rights = [right.strip() for right in may.split(",") if right.strip()]
+    with usage_errors():
+        check_key(name, rights)
+    key = asyncio.run(_add_key(name, rights, why, database, operator or whoami()))
+    echo_err(f"The key {name}, which is not shown again; send it as `Authorization: Bearer KEY`:")
+    echo(key)
+
+
+@keys.command("list")
+def list_keys(database: Database = DATABASE, as_json: AsJson = False) -> None:
+    """List the keys, valid and revoked, with their rights, by name.
+
+    ```
+    dealer key list
+    dealer key list --json | jq 'select(.revoked_at == null)'
+    ```
+    """
+    stored = asyncio.run(_read_keys(database))
+    for key in stored:
+        say_json(_shown_key(key)) if as_json else echo(_line_of_key(key))
+    if not stored and not as_json:
+        echo("This database has no keys; `dealer key add` makes one.")
+
+
+@keys.command()
+def revoke(
+    name: KeyName, why: Why, database: Database = DATABASE, operator: Operator = None
+) -> None:
+    """Revoke a key permanently: within a second every server refuses it and ends its connections.
+
+    Tables that it opened stay open; operators, hosts and keys with the right admin can close them.
+
+    ```
+    dealer key revoke shop --why "was in a public repository"
+    ```
+    """
+    changed = asyncio.run(_revoke(name, why, database, operator or whoami()))
+    echo(f"The key {name} is revoked." if changed else f"The key {name} was already revoked.")
+
+
+async def _add_key(name: str, rights: list[str], why: str, database: str, who: str) -> str:
+    from dealer.service.identity.admin import AdminService
+
+    async with existing_log(database) as log:
+        return await AdminService(log, who=who).add_service_key(name, rights, why=why)
+
+
+async def _read_keys(database: str) -> list[StoredKey]:
+    from dealer.eventlog.backends import open_readonly
+    from dealer.eventlog.owners import stored_keys
+
+    async with await open_readonly(database) as log:
+        return await stored_keys(log)
+
+
+async def _revoke(name: str, why: str, database: str, who: str) -> bool:
+    from dealer.service.identity.admin import AdminService
+
+    if name not in {key.name for key in await _read_keys(database)}:
+        raise ConfigurationError(f"There is no key {name!r}; `dealer key list` lists the keys.")
+    async with existing_log(database) as log:
+        return await AdminService(log, who=who).revoke_service_key(name, why=why)
+
+
+def _shown_key(key: StoredKey) -> dict[str, Any]:
+    shown = key._asdict() | {"rights": key.rights.split()}
+    del shown["digest"]
+    return shown
+
+
+def _line_of_key(key: StoredKey) -> str:
+    revoked = "" if key.revoked_at is None else f"revoked {format_time(key.revoked_at)[:16]}"
+    rights = ",".join(key.rights.split())
+    return f"{key.name:<20}  {rights:<26}  {format_time(key.created_at)[:16]}  {revoked}".rstrip()
+
+
+Number = Annotated[int, argument("NUMBER", "As `dealer webhook list` shows it.")]
 
 
 class Signing(StrEnum):
@@ -46,17 +159,10 @@ class Signing(StrEnum):
     ED25519 = "ed25519"
 
 
-@app.command()
-def add(
+@webhooks.command("add")
+def add_webhook(
     url: Annotated[str, typer.Argument(metavar="URL", show_default=False)],
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The service key whose tables' events are sent.",
-            show_default=False,
-        ),
-    ],
+    key: Annotated[str, given("NAME", "The service key whose tables' events are sent.")],
     types: Annotated[
         list[str] | None,
         typer.Option("--type", metavar="TYPE", help="Only events of this type; may be repeated."),
@@ -95,9 +201,9 @@ def add(
         from dealer.service.operations.webhooks import WebhookAdmin
 
         async with existing_log(database) as log:
-            keys = await existing_house_keys(log, key_file(database, house_key))
+            house_keys = await existing_house_keys(log, key_file(database, house_key))
             return await WebhookAdmin(log, who=operator or whoami()).add(
-                keys,
+                house_keys,
                 url,
                 key=key,
                 types=types or [],
@@ -114,8 +220,8 @@ def add(
     echo(verifier)
 
 
-@app.command("list")
-def list_(database: Database = DATABASE, as_json: AsJson = False) -> None:
+@webhooks.command("list")
+def list_webhooks(database: Database = DATABASE, as_json: AsJson = False) -> None:
     """List the webhooks: what they get, how far they are, and what fails.
 
     ```
@@ -123,14 +229,14 @@ def list_(database: Database = DATABASE, as_json: AsJson = False) -> None:
     dealer webhook list --json | jq 'select(.disabled_at != null)'
     ```
     """
-    webhooks = asyncio.run(_read(database))
-    for webhook, key in webhooks:
+    stored = asyncio.run(_read_webhooks(database))
+    for webhook, key in stored:
         say_json(_shown(webhook, key)) if as_json else echo(safe_text(_line(webhook, key)))
-    if not webhooks and not as_json:
+    if not stored and not as_json:
         echo("This database has no webhooks; `dealer webhook add` makes one.")
 
 
-@app.command()
+@webhooks.command()
 def remove(
     number: Number, why: Why = "", database: Database = DATABASE, operator: Operator = None
 ) -> None:
@@ -144,7 +250,7 @@ def remove(
     echo(f"Webhook {number} is removed.")
 
 
-@app.command()
+@webhooks.command()
 def enable(
     number: Number, why: Why = "", database: Database = DATABASE, operator: Operator = None
 ) -> None:
@@ -158,18 +264,10 @@ def enable(
     echo(f"Webhook {number} is enabled.")
 
 
-@app.command()
+@webhooks.command()
 def replay(
     number: Number,
-    position: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="POSITION",
-            help="start, now, or a position of the feed.",
-            show_default=False,
-        ),
-    ],
+    position: Annotated[str, given("POSITION", "start, now, or a position of the feed.", "--from")],
     why: Why = "",
     database: Database = DATABASE,
     operator: Operator = None,
@@ -200,7 +298,7 @@ def _change(
         raise ConfigurationError(f"There is no webhook {number}; `dealer webhook list` lists them.")
 
 
-async def _read(database: str) -> list[tuple[StoredWebhook, str]]:
+async def _read_webhooks(database: str) -> list[tuple[StoredWebhook, str]]:
     from dealer.eventlog.backends import open_readonly
     from dealer.eventlog.owners import stored_keys
     from dealer.eventlog.webhooks import stored_webhooks

@@ -1,0 +1,5 @@
+"""`python -m dealer` is `dealer`, if the script is not installed."""
+
+from dealer.cli.main import main
+
+main()

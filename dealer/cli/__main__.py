@@ -1,5 +1,0 @@
-"""`python -m dealer.cli` is `dealer`, if the script is not installed."""
-
-from dealer.cli.main import main
-
-main()

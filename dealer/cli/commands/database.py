@@ -1,0 +1,342 @@
+"""The database: migrate, rebuild, backup, restore, the operators' journal, a new house key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dealer.cli.options import (
+    LIMIT_OF_LINES,
+    ArchiveFolder,
+    AsJson,
+    Database,
+    Games,
+    HouseKey,
+    Operator,
+    Packs,
+    Why,
+    argument,
+    existing_log,
+    usage_errors,
+    whoami,
+)
+from dealer.cli.output import amount, echo, echo_err, format_time, progress, safe_text, say_json
+from dealer.config import DATABASE
+from dealer.errors import HouseKeyError
+
+if TYPE_CHECKING:
+    from dealer.projector.rebuild import Difference, Rebuild
+
+SHOWN = 10
+
+
+def migrate(
+    database: Database = DATABASE, operator: Operator = None, as_json: AsJson = False
+) -> None:
+    """Migrate the database's schema to the newest version, or create it.
+
+    `dealer serve` does this automatically for an SQLite file when it starts, and never for
+    PostgreSQL, which other servers may be using. It does not change the content of events.
+
+    ```
+    dealer migrate --database sqlite:////var/lib/dealer/dealer.db
+    dealer migrate --database postgresql://dealer@db/dealer
+    ```
+    """
+    before, now = asyncio.run(_migrate(database, operator or whoami()))
+    if as_json:
+        say_json({"from": before, "to": now})
+        return
+    if before == now:
+        echo(f"The schema is {now}, the newest; nothing was changed.")
+    else:
+        echo(f"The schema was {before or 'empty'} and is now {now}.")
+
+
+async def _migrate(database: str, operator: str) -> tuple[str | None, str | None]:
+    from dealer.eventlog import Log
+    from dealer.eventlog.backends import check_address, migrate_database, revision
+    from dealer.service.identity.admin import record_schema
+
+    with usage_errors():
+        check_address(database)
+    found = await revision(database)
+    await migrate_database(database)
+    async with await Log.open(database) as log:
+        # Of several processes that migrate at once, one did it: the one that recorded it.
+        recorded = await record_schema(log, who=operator)
+    now = await revision(database)
+    if recorded is None:
+        return now, now
+    return recorded[0] or (found if found != now else None), now
+
+
+def rebuild(
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    operator: Operator = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay the log into new read models, compare them with the old ones and replace those.
+
+    The read models are the SQL tables for queries: tables, seats, rounds, shuffles, swaps, moves,
+    deck, hands, piles. Servers may run meanwhile; readers never see a partial rebuild. Then every
+    row of the log is compared with what the house signed; for the hidden parts of open rounds that
+    needs the house key. The exit code is 1 if an old row does not follow from the log, if a row was
+    missing, or if the log of a table is damaged.
+
+    ```
+    dealer rebuild
+    dealer rebuild --json
+    ```
+    """
+    done, damaged, partly = asyncio.run(_rebuild(database, house_key, operator or whoami()))
+    if as_json:
+        say_json(_members(done) | {"damaged": damaged})
+    else:
+        _print_rebuild(done, damaged)
+    if partly:
+        echo_err(
+            "Without the house key (--house-key) the hidden parts of "
+            f"{amount(partly, 'open round')} were not checked."
+        )
+    if done.different or done.stopped or damaged:
+        raise typer.Exit(1)
+
+
+async def _rebuild(
+    database: str, house_key: Path | None, operator: str
+) -> tuple[Rebuild, list[str], int]:
+    """The rebuild; a sentence for each table whose log is damaged; tables not checked wholly."""
+    from dealer.projector.rebuild import Rebuild
+    from dealer.service.identity.admin import AdminService
+    from dealer.service.operations.log_check import find_damaged, keys_of
+
+    async with existing_log(database) as log:
+        with progress("Replaying the log") as step:
+            work = Rebuild(progress=step)
+            await log.run_when_idle(work.slice)
+        with progress("Checking the log") as step:
+            damaged, partly = await find_damaged(log, await keys_of(database, house_key), step=step)
+        details = {
+            "events": work.done,
+            "different": work.different,
+            "stopped": len(work.stopped),
+            "damaged": len(damaged),
+        }
+        await AdminService(log, who=operator).note("rebuild", "read models", details=details)
+    return work, damaged, partly
+
+
+def _print_rebuild(done: Rebuild, damaged: list[str]) -> None:
+    were = "was" if done.done == 1 else "were"
+    rows = amount(done.different, "row")
+    echo(f"{amount(done.done, 'event')} {were} replayed; {rows} differed from the log.")
+    for difference in done.differences[:SHOWN]:
+        was = "was present, but does not follow" if difference.in_old else "was missing"
+        row = ", ".join(f"{name}={value!r}" for name, value in _columns(difference).items())
+        echo(safe_text(f"{difference.model}: {row} {was}"))
+    if done.different > SHOWN:
+        echo(f"and {done.different - SHOWN} more")
+    for sentence in damaged:
+        echo(safe_text(sentence))
+    for stopped in done.stopped.values():
+        if any(stopped.table in sentence for sentence in damaged):
+            continue
+        echo(f"table {stopped.table} stops at version {stopped.version}: {stopped.sentence}")
+
+
+def _columns(difference: Difference) -> dict[str, Any]:
+    from dealer.projector.schema import MODELS
+
+    (model,) = (one for one in MODELS if one.name == difference.model)
+    return dict(zip(model.columns.keys(), difference.row, strict=True))
+
+
+def _members(done: Rebuild) -> dict[str, Any]:
+    return {
+        "events": done.done,
+        "different": done.different,
+        "differences": [
+            {"model": difference.model, "row": _columns(difference), "stood": difference.in_old}
+            for difference in done.differences
+        ],
+        "stopped": [stopped._asdict() for stopped in done.stopped.values()],
+    }
+
+
+def journal(
+    limit: Annotated[int, LIMIT_OF_LINES] = 100,
+    database: Database = DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Print the operators' journal of this database, the newest line first.
+
+    Lines are named disable, enable, close, archive, backup, restore-backup, rotate-key, rebuild,
+    migrate, add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key
+    and revoke-service-key after the change, and are written in its transaction where possible.
+    `rotate-key --retire` adds retire-key for each key that it destroys, and keep-key for each that
+    it keeps after all, because a table was opened under it. A server adds `restore` if its database
+    was older than what players had seen, or may be, and it closed the open tables;
+    `disable-webhook` for a webhook that fails; and a line for each player that a service removes,
+    each host that it chooses and each table that it closes, as the operator `key:NAME`. The
+    database does not allow lines to be changed or deleted.
+
+    ```
+    dealer journal
+    dealer journal --json | jq 'select(.what == "archive")'
+    ```
+    """
+    asyncio.run(_print_journal(limit, database, as_json))
+
+
+async def _print_journal(limit: int, database: str, as_json: bool) -> None:
+    from dealer.eventlog.backends import open_readonly
+    from dealer.service.identity.admin import read_audit_entries
+
+    async with await open_readonly(database) as log:
+        for line in await read_audit_entries(log, limit=limit):
+            if as_json:
+                say_json(line._asdict())
+                continue
+            details = json.dumps(line.details, ensure_ascii=False) if line.details else ""
+            rest = "  ".join(filter(None, (line.target, line.why, details)))
+            echo(safe_text(f"{format_time(line.at)[:19]}  {line.who}  {line.what}  {rest}"))
+
+
+def backup(
+    to: Annotated[Path, argument("TO", "A new folder.")],
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    archive: ArchiveFolder = None,
+    packs: Packs = None,
+    games: Games = None,
+    operator: Operator = None,
+) -> None:
+    """Back up the database, the keys, the archive, packs and games, while servers run.
+
+    An SQLite database is copied as of one moment. Of a PostgreSQL database the folder must have the
+    dump already, as dealer.dump, and this command adds what pg_dump does not have. The list
+    SHA256SUMS is written last: a folder without it is no backup. The folder shows every card of
+    open rounds; store it where no other user can read it.
+
+    ```
+    dealer backup /backups/today --archive /var/lib/dealer/archive
+    mkdir -m 700 today && pg_dump --format=custom --file today/dealer.dump dealer
+    dealer backup today --database postgresql://dealer@db/dealer --house-key key
+    ```
+    """
+    from dealer.service.operations.backup import Folders, back_up
+
+    folders = Folders(archive, packs, games)
+    with usage_errors():
+        done = asyncio.run(
+            back_up(database, to, house_key=house_key, folders=folders, who=operator or whoami())
+        )
+    are = "is" if done.files == 1 else "are"
+    echo(f"{amount(done.files, 'file')}, {amount(done.size, 'byte')}, {are} in {to}.")
+    if done.missing:
+        where = f"in {archive}" if archive else "in the backup, without --archive"
+        echo_err(f"Bundles of archived tables that are not {where}: {done.missing}.")
+
+
+def restore(
+    source: Annotated[Path, argument("FROM", "The folder of a backup.")],
+    complete: Annotated[
+        bool,
+        typer.Option(
+            "--complete", help="Nothing was played after this backup, so open tables continue."
+        ),
+    ] = False,
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    archive: ArchiveFolder = None,
+    packs: Packs = None,
+    games: Games = None,
+    operator: Operator = None,
+) -> None:
+    """Restore a backup of `dealer backup`, with every server stopped.
+
+    All hashes are checked first, and no other file is replaced. An SQLite database must not be
+    there yet; a PostgreSQL database has been restored with pg_restore before. The next start of any
+    server closes the open tables, unless the marks show that nothing is lost.
+
+    ```
+    dealer restore /backups/today --archive /var/lib/dealer/archive
+    pg_restore --exit-on-error --dbname dealer today/dealer.dump
+    dealer restore today --database postgresql://dealer@db/dealer --house-key key
+    ```
+    """
+    from dealer.service.operations import backup as backups
+
+    folders = backups.Folders(archive, packs, games)
+    with usage_errors():
+        files = asyncio.run(
+            backups.restore(
+                database,
+                source,
+                house_key=house_key,
+                folders=folders,
+                complete=complete,
+                who=operator or whoami(),
+            )
+        )
+    echo(f"{amount(files, 'file')} {'is' if files == 1 else 'are'} restored from {source}.")
+    then = "continue" if complete else "are closed unless the marks show that nothing is lost"
+    echo(f"Start the servers: open tables {then}.")
+
+
+def rotate_key(
+    why: Why = "",
+    retire: Annotated[
+        bool,
+        typer.Option("--retire", help="Destroy earlier keys that no table here needs any more."),
+    ] = False,
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    operator: Operator = None,
+) -> None:
+    """Make a new house key, which signs and encrypts all tables from now on.
+
+    Existing tables keep the key that their players know; it is stored next to the new one, with
+    eight hex digits added to its name. A running server uses the new key within a second; on other
+    machines, once all key files are copied there, and it opens no tables until then. Back up the
+    keys immediately. When all tables of an earlier key are archived, --retire deletes that key; in
+    a backup that has such tables they are unavailable without it. The next call finishes an
+    interrupted one.
+
+    ```
+    dealer rotate-key --why "yearly"
+    dealer rotate-key --retire
+    ```
+    """
+    from dealer.service.operations.key_rotation import retire_keys, rotate
+
+    who = operator or whoami()
+    if retire:
+        retiring = retire_keys(database, why, who, house_key=house_key, wait=_wait)
+        deleted, stayed = asyncio.run(retiring)
+        for name in deleted:
+            echo(f"{name} is deleted; destroy its backups, too.")
+        if stayed:
+            raise HouseKeyError(
+                f"A table was opened meanwhile with the key {', '.join(stayed)}, which is kept: a "
+                "server has not the new key. Copy the key files there, and archive that table."
+            )
+        if not deleted:
+            echo("No key was deleted: each earlier key here still has tables.")
+        return
+    if not why:
+        raise typer.BadParameter("Give the reason with --why, for the operators' journal.")
+    finished, old = asyncio.run(rotate(database, why, who, house_key=house_key))
+    echo("The interrupted rotation is finished." if finished else "The house has a new key.")
+    echo(f"The earlier one is {old}; back up both.")
+
+
+async def _wait(seconds: float) -> None:
+    echo_err(f"Waiting {seconds:.1f} s, so that running servers notice it.")
+    await asyncio.sleep(seconds)

@@ -1,0 +1,297 @@
+"""Play: `dealer demo`, `dealer bots` and `dealer mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+import signal
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dealer.cli.commands.serve import run
+from dealer.cli.options import HouseKey, argument, given, parse_seconds, usage_errors
+from dealer.cli.output import amount, echo, program
+from dealer.config import DATABASE_VARIABLE, Settings
+from dealer.errors import BadRequest, ConfigurationError, DealerError
+from dealer.version import __version__
+
+if TYPE_CHECKING:
+    from dealer.bots import Bots
+    from dealer.bots.links import TableLink
+    from dealer.client import RemoteTable
+    from dealer.service import Service
+
+LOCAL_SERVER = f"ws://localhost:{Settings.port}/ws"
+
+_DIGITS = re.compile(r"[0-9a-f]{1,31}")
+
+TableAddress = Annotated[
+    str,
+    argument(
+        "TABLE",
+        "The table's id, the first digits of it if the lobby lists it, or a link to it, as "
+        "its page shows under Invite.",
+    ),
+]
+
+
+def demo(
+    url: Annotated[
+        str | None,
+        given(
+            "URL",
+            "Address of the server to play at. Default: the one that runs at port "
+            f"{Settings.port} of this machine, or a new one if there is none.",
+        ),
+    ] = None,
+    database: Annotated[
+        str | None,
+        given(
+            "URL",
+            "Play at a server of its own, which stores its log here, like sqlite:///demo.db "
+            f"({DATABASE_VARIABLE} is ignored).",
+        ),
+    ] = None,
+    house_key: HouseKey = None,
+    pace: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Seconds between two moves.")
+    ] = 0.0,
+) -> None:
+    """Let four players play a whole game over real sockets, then check it.
+
+    The game has two rounds: shuffles with random bytes from all players, a deal, draws from the top
+    and from random places, discards, a reshuffle, and a player whose connection is lost and who
+    resumes. Then the table closes, and its bundle is verified. If no server runs here, one starts
+    on a free port; then the read models are also rebuilt from the log and compared, and the
+    database is kept. The exit code is 0 if every check passes.
+
+    ```
+    dealer demo
+    dealer demo --pace 1
+    dealer demo --database sqlite:///demo.db
+    ```
+    """
+    if url is not None and database is not None:
+        raise typer.BadParameter("Give --url or --database, not both.")
+    if not run(_demo(url, database, house_key, pace)):
+        raise typer.Exit(1)
+
+
+async def _demo(url: str | None, database: str | None, house_key: Path | None, pace: float) -> bool:
+    """Whether every check has passed."""
+    from dealer.cli.commands.verify import web_address
+    from dealer.eventlog import key_file
+    from dealer.eventlog.address import sqlite_address
+    from dealer.eventlog.backends import check_address
+    from dealer.gateway import serve as open_gateway
+    from dealer.service.build import open_service
+
+    if database is None:
+        address = web_address(url) if url is not None else await asyncio.to_thread(_running)
+        if address is not None:
+            echo(f"The game is played at the server {address}/.")
+            table, fair = await _play_and_check(address, pace)
+            _say_where(table, f"--url {shlex.quote(f'{address}/')}", page=address)
+            return fair
+        folder = Path(tempfile.mkdtemp(prefix="dealer-demo-"))
+        database = sqlite_address(folder / "dealer.db")
+    with usage_errors():
+        shown = check_address(database)
+        key_file(database, house_key)
+    async with AsyncExitStack() as stack:
+        service = await stack.enter_async_context(open_service(database, house_key=house_key))
+        gateway = await stack.enter_async_context(open_gateway(service, port=0))
+        address = f"http://127.0.0.1:{gateway.port}"
+        echo(f"The server is running at {address}/ until the demo ends.")
+        table, fair = await _play_and_check(address, pace)
+        same = await _rebuild(service)
+    option = f"--database {shlex.quote(shown)}"
+    _say_where(table, option)
+    key = "" if house_key is None else f" --house-key {shlex.quote(str(house_key))}"
+    echo(f"The database is kept: {shown}. A server on it: {program()} serve {option}{key}")
+    return fair and same
+
+
+def _running() -> str | None:
+    """The address of the pages of the server at the default port of this machine, or None."""
+    from dealer.cli.commands.verify import download
+
+    address = f"http://127.0.0.1:{Settings.port}"
+    try:
+        return address if b'"scripts"' in download(f"{address}/integrity.json", seconds=2) else None
+    except DealerError:
+        return None
+
+
+def _say_where(table: str, option: str, *, page: str | None = None) -> None:
+    """Print where the table can be seen, and the commands that check it."""
+    echo()
+    if page is not None:
+        echo(f"Every swap, with the verifier: {page}/tables/{table}/audit")
+    echo("Check the game yourself:")
+    echo(f"  {program()} audit {table} {option}")
+    echo(f"  {program()} history {table} {option}")
+    echo(f"  {program()} export {table} {option} -o game.jsonl")
+    echo(f"  {program()} verify game.jsonl")
+
+
+async def _play_and_check(address: str, pace: float) -> tuple[str, bool]:
+    """Play a game on the server at `address`; the id of its table, and whether it verifies."""
+    from dealer.cli.commands.verify import examine, from_house, say_verdicts, socket_address
+    from dealer.cli.demo_game import play
+
+    seen: list[RemoteTable] = []
+    table = await play(socket_address(address), echo, pace=pace, on_end=seen.append)
+    echo()
+    echo("Was it fair? Checked with the table's bundle and the checkpoints that the clients saved:")
+    lines = await asyncio.to_thread(from_house, address, table)
+    key = seen[0].key
+    report = examine(
+        lines,
+        key=None if key is None else key.hex(),
+        saved=[note for client in seen for note in client.checkpoints],
+    )
+    say_verdicts(report)
+    return table, report.ok
+
+
+async def _rebuild(service: Service) -> bool:
+    from dealer.projector.rebuild import Rebuild
+    from dealer.projector.runner import Projector
+
+    # Rows that the read models lag behind with would be missing from the comparison.
+    await service.log.run_when_idle(Projector().slice)
+    work = Rebuild()
+    await service.log.run_when_idle(work.slice)
+    same = not work.different and not work.stopped
+    result = (
+        f"rebuilt from {amount(work.done, 'event')}, they are the same as before"
+        if same
+        else f"{amount(work.different, 'row')} {'differs' if work.different == 1 else 'differ'} "
+        "from the log"
+    )
+    echo(
+        f"{'passed' if same else 'failed'}: The SQL tables agree with the log (rebuild): {result}."
+    )
+    return same
+
+
+def bots(
+    count: Annotated[int, argument("N", "How many bots.", min=1, max=50)],
+    table: TableAddress,
+    server: Annotated[
+        str,
+        typer.Option(
+            "--server", metavar="URL", help="The server's address, if TABLE is an id, not a link."
+        ),
+    ] = LOCAL_SERVER,
+    pace: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", parser=parse_seconds, help="The time before each move, on average."
+        ),
+    ] = 2.0,
+    stay: Annotated[
+        Path | None,
+        given(
+            "FOLDER",
+            "Keep the seats at the end. Their tokens are stored in this folder, and the next "
+            "start with it continues in them.",
+        ),
+    ] = None,
+) -> None:
+    """Let bots sit down at a table, so that you can try it alone.
+
+    They add random bytes to shuffles, and draw, play and discard cards at random, as the table's
+    rules allow. If the table has a turn marker, they wait for it and pass it on. They see what
+    their seats may see, and the log and the pages say that they are bots. Ctrl-C ends them, and
+    they leave their seats.
+
+    ```
+    dealer bots 3 http://localhost:8080/tables/0123456789abcdef0123456789abcdef
+    dealer bots 1 0123456789abcdef0123456789abcdef --pace 0.5
+    ```
+    """
+    from dealer.bots import Bots
+
+    link = run(_link(table, server))
+    if link.ticket or link.token:
+        raise typer.BadParameter("This link is for one player; give the one for inviting players.")
+    run(_until_interrupted(Bots(link, count, pace=pace, store=stay, report=echo)))
+
+
+async def _link(table: str, server: str) -> TableLink:
+    """The table that a link, an id or the first digits of an id in the lobby mean."""
+    from dealer.bots import read_link
+    from dealer.bots.links import socket_address
+    from dealer.client import connect
+
+    digits = table.strip().lower().replace("-", "")
+    with usage_errors():
+        if not _DIGITS.fullmatch(digits):
+            return read_link(table, server=server)
+        async with connect(socket_address(server)) as house:
+            ids = [listed["table"] for listed in await house.tables()]
+        found = [id_ for id_ in ids if id_.startswith(digits)]
+        if len(found) != 1:
+            many = "several tables that start" if found else "no table that starts"
+            raise BadRequest(
+                f"The lobby of {server} has {many} with {digits}; give more digits, or all 32, "
+                "or the link that the table's page shows under Invite."
+            )
+        return read_link(found[0], server=server)
+
+
+async def _until_interrupted(party: Bots) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await party.run(stop)
+
+
+def mcp(
+    server: Annotated[
+        str, typer.Option("--server", metavar="URL", help="Address of the server to play at.")
+    ] = LOCAL_SERVER,
+    store: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the agent's seats are stored, with their tokens. Started again with the "
+            "same folder, the agent continues in them.",
+        ),
+    ] = Path(".dealer-agent"),
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="The player's name, unless the agent gives one.")
+    ] = "Agent",
+) -> None:
+    """Let an agent play, by the Model Context Protocol (MCP) on standard input and output.
+
+    Its tools are list_tables, sit, look, wait, draw, play, note, leave and evidence. The agent sees
+    what its seat may see, and the log and the pages say that it is a bot. It needs the extra `mcp`:
+    `pip install '.[mcp]'` in the source folder. As an entry in the configuration of a program with
+    agents:
+
+    ```
+    {"mcpServers": {"dealer": {"command": "dealer", "args": ["mcp", "--store", "/home/me/agent"]}}}
+    ```
+    """
+    from dealer.bots.links import socket_address
+
+    try:
+        from dealer.mcp.seats import Seats
+        from dealer.mcp.server import run as run_server
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"`dealer mcp` needs the package {error.name}: install dealer with its extra, as in "
+            "`pip install '.[mcp]'` in the source folder."
+        ) from error
+    with usage_errors():
+        address = socket_address(server)
+    run_server(Seats(address, store, name=name), version=__version__)
