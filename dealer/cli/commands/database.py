@@ -154,7 +154,10 @@ def _columns(difference: Difference) -> dict[str, Any]:
     from dealer.projector.schema import MODELS
 
     (model,) = (one for one in MODELS if one.name == difference.model)
-    return dict(zip(model.columns.keys(), difference.row, strict=True))
+    _, *names = model.columns.keys()
+    # A model refers to the log's rows by the table's id on PostgreSQL, by its number on SQLite.
+    first = "table_id" if isinstance(difference.row[0], str) else "stream"
+    return dict(zip((first, *names), difference.row, strict=True))
 
 
 def _members(done: Rebuild) -> dict[str, Any]:
