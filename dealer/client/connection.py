@@ -347,7 +347,7 @@ class Connection:
         if isinstance(error, RateLimited) and not self._held_back:
             self._held_back = True
             _log.warning(
-                "the rate limit of %s holds this client back: %s It is asked again by itself, and "
+                "the rate limit of %s holds this client back: %s It asks again automatically, and "
                 "this is said once.", self.url, error,
             )  # fmt: skip
         request.sent = False

@@ -222,7 +222,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
 
 
 async def _free_ports(settings: Settings, *, fixed_ops_port: bool) -> int:
-    """The operator's port: the one of the settings, or 0 if that is taken and nobody asked for it.
+    """The operator's port: the one of the settings, or 0 if that is taken and no flag asked for it.
 
     Raises ConfigurationError for another port that cannot be opened.
     """
