@@ -11,7 +11,7 @@ These events of a table are kept, always without a gap up to its newest one:
 - while the feed is followed, what came since the memory was last full.
 
 A closed table's events are given to the projector only: they may leave the log at any time, by a
-`dealer archive` of which this process does not hear, and then readers report that they did.
+`dealer tables archive` of which this process does not hear, and then readers report that they did.
 
 All of it takes at most `bound` bytes. When that is reached, the first of these that frees a quarter
 is done: drop what only the feed needs, what subscribers need, what the projector has not taken.

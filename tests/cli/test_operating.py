@@ -73,6 +73,7 @@ LOGGERS = (
     "self._log_throttle",
     "self._origin_throttle",
     "_log_throttle()",
+    "throttle",
 )
 
 

@@ -86,21 +86,26 @@ class Answers:
 
     def _log(self, call: wire.Call, error: DealerError, reason: str) -> None:
         """Log a failure of the server, or a refusal that an honest client hardly causes."""
-        level, message, fields = logging.ERROR, "a request failed", {"says": str(error)}
-        if isinstance(error, DatabaseDamaged) and error.logged:
-            return  # the table has a line already
-        if isinstance(error, Refused):
-            if not isinstance(error, SUSPICIOUS):
-                return
-            level, message, fields = logging.WARNING, "client suspect", {"reason": reason}
+        throttle, example = self._context.log_throttle, self._example(call)
+        if isinstance(error, SUSPICIOUS):
             # A table of the request is logged only if it exists: it may be any text, even a token.
             table = getattr(call.params, "table", None)
             known = None if table is None else self._context.service.live_table(table)
-            if known is not None:
-                fields["table"] = known.table_id
-        self._context.log_throttle.log(
-            level, message, self._example(call), method=call.method, **fields
-        )
+            where = {} if known is None else {"table": known.table_id}
+            throttle.log(
+                logging.WARNING,
+                "client suspect",
+                example,
+                method=call.method,
+                reason=reason,
+                **where,
+            )
+        elif isinstance(error, DatabaseDamaged) and error.logged:
+            pass  # the table has a line already
+        elif not isinstance(error, Refused):
+            throttle.log(
+                logging.ERROR, "a request failed", example, method=call.method, says=str(error)
+            )
 
     def _example(self, call: wire.Call) -> dict[str, object]:
         """The fields of a log line that say which request it is about.
