@@ -23,8 +23,10 @@ SEAT = "{seat}"
 PICTURE_MAX = 5
 """Cards of a game's picture."""
 
-_GAME = ("game", "title", "players", "picture", "deck", "rules", "piles", "deal", "turn", "buttons",
-         "help")  # fmt: skip
+_GAME = (
+    *("game", "title", "players", "picture", "deck", "rules", "piles"),
+    *("deal", "turn", "result", "buttons", "help"),
+)
 ONLY = frozenset(_GAME) - {"title"}
 """Members by which a file is a game's: a pack's has none of them."""
 
@@ -32,6 +34,8 @@ _DECK = ("standard", "cards", "pack", "decks")
 _PILE = ("name", "title", "spread")
 _DEAL = ("title", "each", "piles", "when")
 _DEALT = ("name", "count", "face")
+_RESULT = ("of", "points", "best", "all")
+_HAND = "hand"
 _OWN_RULES = ("deck", "seats", "name", "game", "pack", "join", "listed")
 
 
@@ -51,11 +55,15 @@ def read(
     piles = [_pile(pile, f"piles, {n}") for n, pile in enumerate(_list(given, "piles", 40), 1)]
     if len({pile["name"] for pile in piles}) != len(piles):
         raise ConfigurationError("piles: each name occurs once.")
-    deals = _deals(given.get("deal", []), {pile["name"] for pile in piles}, players)
+    names = {pile["name"] for pile in piles}
+    deals = _deals(given.get("deal", []), names, players)
     _check_number(deals, players, cards)
     turn = given.get("turn")
-    if turn is not None and turn not in {pile["name"] for pile in piles}:
+    if turn is not None and turn not in names:
         raise ConfigurationError("turn must be the name of one of the piles.")
+    result = (
+        _result(given["result"], {pile["name"] for pile in piles}) if "result" in given else None
+    )
     help_ = [
         members.text(entry, f"help, {n}") for n, entry in enumerate(_list(given, "help", 20), 1)
     ]
@@ -71,6 +79,7 @@ def read(
         "piles": piles,
         "deal": deals,
         **({"turn": turn} if turn is not None else {}),
+        **({"result": result} if result is not None else {}),
         "buttons": _buttons(given.get("buttons", [])),
         "help": help_,
     }
@@ -220,6 +229,37 @@ def _dealt(value: Any, at: str, piles: set[str]) -> dict[str, Any]:
 def _check_pile(name: str, at: str, piles: set[str]) -> None:
     if name not in piles or SEAT in name:
         raise ConfigurationError(f"{at}: {json.dumps(name)} is none of the game's piles.")
+
+
+def _result(value: Any, piles: set[str]) -> dict[str, Any]:
+    """What a round gave each player; `points` are pairs of a pattern and a number, in order."""
+    given = members.mapping(value, "result", _RESULT)
+    of = given.get("of")
+    if of != _HAND and (of not in piles or SEAT not in of):
+        raise ConfigurationError(
+            f'result: of must be "{_HAND}" or the name of one of the piles with {SEAT}.'
+        )
+    result: dict[str, Any] = {"of": of}
+    if "points" in given:
+        patterns = members.mapping(given["points"], "result: points")
+        if not 1 <= len(patterns) <= 100:
+            raise ConfigurationError("result: points must have 1 to 100 members.")
+        result["points"] = [
+            [
+                members.string(pattern, "result: points", most=16),
+                members.whole(number, f"result: points, {pattern}", least=-1000, most=1000),
+            ]
+            for pattern, number in patterns.items()
+        ]
+    if "best" in given:
+        if given["best"] not in ("least", "most"):
+            raise ConfigurationError("result: best must be least or most.")
+        result["best"] = given["best"]
+    if "all" in given:
+        if "points" not in given:
+            raise ConfigurationError("result: all needs points.")
+        result["all"] = members.whole(given["all"], "result: all", least=-1000, most=1000)
+    return result
 
 
 def _buttons(value: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -57,6 +58,41 @@ def test_a_picture_has_cards_of_the_deck() -> None:
 
 
 PILE = {"name": "board", "title": "Board"}
+
+
+WON = {"name": "won:{seat}", "title": "Tricks"}
+
+
+def test_a_result_keeps_the_order_of_its_points() -> None:
+    points = {"Qs": 13, "*h": 1, "*": 0}
+    found = game(piles=[WON], result={"of": "won:{seat}", "points": points, "best": "least"})
+    assert found["result"] == {
+        "of": "won:{seat}", "points": [["Qs", 13], ["*h", 1], ["*", 0]], "best": "least",
+    }  # fmt: skip
+    assert game(result={"of": "hand"})["result"] == {"of": "hand"}
+    assert "result" not in game()
+
+
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        ([], "result must be an object"),
+        ({"of": "won:{seat}", "pints": {}}, 'unknown member "pints"; did you mean points?'),
+        ({}, 'result: of must be "hand" or the name of one of the piles with {seat}'),
+        ({"of": "board"}, "result: of must be"),
+        ({"of": "lost:{seat}"}, "result: of must be"),
+        ({"of": "hand", "points": {}}, "result: points must have 1 to 100 members"),
+        ({"of": "hand", "points": {"": 1}}, "result: points must be a text of 1 to 16"),
+        ({"of": "hand", "points": {"Qs": "13"}}, "result: points, Qs must be a whole number"),
+        ({"of": "hand", "points": {"Qs": 1001}}, "from -1000 to 1000"),
+        ({"of": "hand", "best": "none"}, "result: best must be least or most"),
+        ({"of": "won:{seat}", "all": 26}, "result: all needs points"),
+        ({"of": "hand", "points": {"Qs": 1}, "all": 2.5}, "result: all must be a whole number"),
+    ],
+)
+def test_a_wrong_result_is_refused(result: Any, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(sentence)):
+        game(piles=[WON, PILE], result=result)
 
 
 @pytest.mark.parametrize(
