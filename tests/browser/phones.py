@@ -34,6 +34,8 @@ class Phone:
     fingers: Fingers
     seat: int
     tapped_at: float = 0.0
+    late: bool = False
+    """Whether the player came during the round, and so cannot check the whole of it."""
 
     @property
     def page(self) -> Page:
@@ -123,12 +125,20 @@ class Phones:
         return self.players[0]
 
     @classmethod
-    async def at_table(cls, open_page: OpenPage, game: str, players: int) -> Phones:
-        """Open a table with a game in the lobby, and sit down with all phones."""
+    async def at_table(
+        cls, open_page: OpenPage, game: str | None, players: int, *, deck: str | None = None
+    ) -> Phones:
+        """Open a table with a game or a deck in the lobby, and sit down with all phones."""
         phones = [await _phone(open_page, "/", 0)]
         page, fingers = phones[0].page, phones[0].fingers
         await page.get_by_label("Your name").fill(NAMES[0])
-        await fingers.tap(page.get_by_role("radio", name=re.compile(f"^{re.escape(game)} ")))
+        if game is not None:
+            await fingers.tap(page.get_by_role("radio", name=re.compile(f"^{re.escape(game)} ")))
+        if deck is not None:
+            await fingers.tap(page.get_by_text("Choose deck, seats and rules"))
+            choice = page.locator("select[name=deck]")
+            await choice.locator(f'option[value="{deck}"]').wait_for(state="attached")
+            await choice.select_option(deck)
         await fingers.tap(page.get_by_role("button", name="Open a table"))
         await page.wait_for_url(re.compile(r"/tables/[0-9a-f]{32}$"))
         await expect(own_hand(page)).to_be_visible()
@@ -148,13 +158,32 @@ class Phones:
     async def deal(self, cards: int) -> None:
         """Open a round, shuffle, and deal as the game says: this many cards to each."""
         page = self.host.page
-        await self.host.fingers.tap(page.get_by_role("button", name="Shuffle and deal"))
+        await self.host.fingers.tap(page.get_by_role("button", name=re.compile("^Shuffle and ")))
         await asyncio.gather(*(phone.player.holds(cards) for phone in self.players))
 
     async def play(self, phone: Phone, card: str, stack: str = "pile:table") -> None:
         """Play a card face up; wait until all players see it."""
         await phone.do("Play", card)
         await asyncio.gather(*(one.see(stack, card) for one in self.players))
+
+    async def replace(self, phone: Phone, open_page: OpenPage, name: str) -> Phone:
+        """The player leaves, and a newcomer sits down at the same seat; the newcomer's phone."""
+        path = phone.page.url[phone.page.url.index("/tables/") :]
+        await phone.fingers.tap(phone.page.get_by_role("button", name="Menu"))
+        for _ in ("in the menu", "the question"):
+            await phone.fingers.tap(phone.sheet.get_by_role("button", name="Leave your seat"))
+        await self.host.player.expect_log(f"{phone.player.name} left.")
+        index = self.players.index(phone)
+        newcomer = await _phone(open_page, path, index)
+        page = newcomer.page
+        await page.get_by_label("Your name").fill(name)
+        await page.locator("select[name=seat]").select_option(str(phone.seat))
+        await newcomer.fingers.tap(page.get_by_role("button", name="Sit down"))
+        await expect(own_hand(page)).to_be_visible()
+        newcomer.player.name = name
+        newcomer.late = True
+        self.players[index] = newcomer
+        return newcomer
 
     async def take_trick(self, winner: Phone, *, by: Phone) -> None:
         """Give the trick to its winner with two taps."""
@@ -178,19 +207,27 @@ class Phones:
         await self.finish()
 
     async def finish(self) -> None:
-        """Close the round; every player sees all its cards, and has checked them."""
+        """Close the round; every player sees all its cards, and has checked them.
+
+        The page asks first, unless the hand is over and no hand has cards.
+        """
         host = self.host
+        held = [await phone.player.cards.count() for phone in self.players]
+        asks = True
         if await tool(host.page, "End the hand").is_visible():
+            asks = any(held)
             await host.tap("End the hand")
         else:
             await host.fingers.tap(host.page.get_by_role("button", name="More…"))
             await host.fingers.tap(host.sheet.get_by_role("button", name="Close the round"))
-        await expect(host.page.get_by_role("dialog", name="Close the round")).to_be_visible()
-        await host.choose("Close the round")
+        if asks:
+            await expect(host.page.get_by_role("dialog", name="Close the round")).to_be_visible()
+            await host.choose("Close the round")
         for one in self.players:
             await expect(one.page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
+            badge = "– Checked from here on" if one.late else "The shuffle is fair ✓"
             await expect(
-                one.page.get_by_role("button", name=re.compile("^The shuffle is fair ✓"))
+                one.page.get_by_role("button", name=re.compile(f"^{badge}"))
             ).to_be_visible()
 
 

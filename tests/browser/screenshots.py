@@ -160,7 +160,7 @@ class Tour:
         for place in (1, 3):
             await ada.choose(place)
         await self._take("selected")
-        await ada.do("Give")
+        await page.keyboard.press("g")
         await expect(page.get_by_role("dialog")).to_be_visible()
         await self._take("giving")
         await page.keyboard.press("Escape")

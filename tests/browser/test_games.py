@@ -38,6 +38,7 @@ async def test_hearts(open_page: Any) -> None:
         cards = sorted(await phone.hand(), key=lambda card: RANKS.index(card[0]))[-3:]
         passed[table.after(phone).seat] = set(cards)
         await phone.select(*cards)
+        await expect(phone.page.locator("#tools .primary")).to_have_text("Pass…")
         await phone.tap("Pass…")
         await phone.choose_player(table.after(phone))
     for phone in table.players:
@@ -46,6 +47,7 @@ async def test_hearts(open_page: Any) -> None:
         giver = table.after(phone, -1).player.name
         await phone.player.expect_log(re.compile(rf"^You got .+, .+ and .+ from {giver}\.$"))
     leader = await holder(table, "2c")
+    await take_back_a_wrong_card(table, leader)
 
     def card_of(hand: Sequence[str], suit: str | None) -> str:
         return "2c" if "2c" in hand else follow(hand, suit)
@@ -57,6 +59,103 @@ async def test_hearts(open_page: Any) -> None:
     for seat, count in won.items():
         if count:
             await holds(table.host.page, f"pile:won:{seat}", 4 * count)
+    await expect_hearts_result(table)
+
+
+async def take_back_a_wrong_card(table: Phones, phone: Phone) -> None:
+    """A player lays a card that they did not mean, and takes it back into the hand."""
+    before = await phone.hand()
+    wrong = next(card for card in before if card != "2c")
+    await table.play(phone, wrong)
+    await phone.tap("Take back")
+    await phone.player.holds(len(before))
+    assert sorted(await phone.hand()) == sorted(before)
+    for one in table.players:
+        await expect(one.stack("pile:table").locator(".card")).to_have_count(0)
+
+
+async def expect_hearts_result(table: Phones) -> None:
+    """All see the points, of which there are 26, or 26 for each of three players."""
+    for phone in table.players:
+        scores = phone.page.get_by_role("list", name="Result").get_by_role("listitem")
+        await expect(scores).to_have_count(4)
+        found = [
+            int(re.findall(r"(\d+) points?$", text)[0]) for text in await scores.all_inner_texts()
+        ]
+        assert sum(found) in (26, 78)
+        assert found == sorted(found)
+        best = await phone.page.locator(".scores [data-best]").count()
+        assert best == found.count(found[0])
+        await expect(phone.page.locator(".between .winner")).to_have_text(re.compile("wins?$"))
+    await expect(table.host.player.button("Deal again")).to_be_visible()
+    await expect(table.after(table.host).player.button("Deal again")).to_be_hidden()
+
+
+async def test_the_first_hand_takes_nine_taps_and_four_names(open_page: Any) -> None:
+    """Two of them open and close the invitation."""
+    table = await Phones.at_table(open_page, "Hearts", 4)
+    host = table.host
+    await host.fingers.tap(host.player.button("Invite"))
+    await host.choose("Close")
+    await table.deal(13)
+    assert sum(phone.fingers.taps for phone in table.players) <= 9
+
+
+async def test_crazy_eights_goes_on_with_another_player(open_page: Any) -> None:
+    table = await Phones.at_table(open_page, "Crazy eights", 2)
+    await table.deal(7)
+    bob = table.players[1]
+    hand = await bob.hand()
+    await table.play(bob, hand[0])
+    eve = await table.replace(bob, open_page, "Eve")
+    await eve.player.holds(6)
+    assert sorted(await eve.hand()) == sorted(hand[1:])
+    for card in await eve.hand():
+        await table.play(eve, card)
+    await table.finish()
+    winner = table.host.page.locator(".between .winner")
+    await expect(winner).to_have_text("Eve wins")
+    await expect(table.host.page.locator(".scores li").first).to_have_text(re.compile("Eve0 cards"))
+
+
+async def test_a_tarot_game_of_three(open_page: Any) -> None:
+    """Tricks with trumps of a pack, at a table without a game file."""
+    table = await Phones.at_table(open_page, None, 3, deck="pack:tarot")
+    host = table.host
+    await host.fingers.tap(host.page.get_by_role("button", name="Shuffle and start"))
+    for _ in range(2):
+        await host.fingers.tap(host.player.button("More cards"))
+    await host.tap("Deal")
+    for phone in table.players:
+        await phone.player.holds(3)
+    leader, won = host, dict.fromkeys((1, 2, 3), 0)
+    for left in (2, 1, 0):
+        played: list[tuple[str, Phone]] = []
+        for places in range(3):
+            phone = table.after(leader, places)
+            hand = await phone.hand()
+            card = follow_tarot(hand, played[0][0][0] if played else None)
+            await phone.select(card)
+            await phone.tap("Play")
+            await phone.player.holds(left)
+            played.append((card, phone))
+        suit = played[0][0][0]
+        _, leader = max(played, key=lambda one: (one[0][0] == "t", one[0][0] == suit, one[0]))
+        await table.take_trick(leader, by=host)
+        won[leader.seat] += 3
+    for seat, cards in won.items():
+        if cards:
+            await holds(host.page, f"pile:won:{seat}", cards)
+    await table.finish()
+
+
+def follow_tarot(hand: Sequence[str], suit: str | None) -> str:
+    """A card of the suit that was led, or else a trump, or else the first one."""
+    for wanted in (suit, "t"):
+        for card in hand:
+            if card[0] == wanted:
+                return card
+    return hand[0]
 
 
 async def test_spades(open_page: Any) -> None:

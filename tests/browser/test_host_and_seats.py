@@ -345,6 +345,7 @@ async def test_the_number_on_a_key_is_that_of_the_seat(trio: Trio) -> None:
     await trio.cleo.holds(2)
 
     await trio.fingers.tap(bob.cards.first)
-    await trio.fingers.tap(bob.button("Give"))
+    await trio.fingers.tap(bob.button("More…"))
+    await trio.fingers.tap(sheet(bob.page).get_by_role("button", name="Give to a player…"))
     await expect(sheet(bob.page)).to_be_visible()
     await expect(sheet(bob.page).locator("kbd:visible")).to_have_count(0)

@@ -134,7 +134,7 @@ async def test_a_round_with_the_keyboard_only(server, open_page) -> None:
     await tab_to(page, confirm.get_by_role("button", name="Close the round"))
     await keys.press("Enter")
     await bob.expect_log(re.compile("Round 1 was closed"))
-    await tab_to(page, page.get_by_role("link", name="Replay and check it, swap by swap"))
+    await tab_to(page, page.get_by_role("link", name="Check the shuffle"))
     await keys.press("Enter")
     await expect(page.get_by_text("All checks passed")).to_be_visible()
 

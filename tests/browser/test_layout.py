@@ -197,7 +197,7 @@ async def test_the_cards_of_a_closed_round_stay_until_the_next_one(
         await expect(shown).to_have_count(4)
         await expect(laid).to_have_count(2)
         assert await codes(me) == held
-        await expect(me.get_by_role("link", name="Replay and check it")).to_be_visible()
+        await expect(me.get_by_role("link", name="Check the shuffle")).to_be_visible()
         await expect_no_problems(me)
     await axe(me)
     await place(me, "pile:table").get_by_role("button").tap()

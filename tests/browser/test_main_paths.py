@@ -113,7 +113,8 @@ async def play(ada: Person, bob: Person) -> None:
     await bob.tap("button", "^Deck, 42 cards: draw$")
     given, *_ = await bob.holds(4)
     await bob.choose(given)
-    await bob.tap("button", "^Give$")
+    await bob.tap("button", "^More…$")
+    await bob.tap("button", "^Give to a player…$")
     await bob.confirm("Give")
     await bob.holds(3)
     assert given in await ada.holds(6)
@@ -137,11 +138,12 @@ async def lose_the_connection(ada: Person, bob: Person, link: CuttableLink) -> N
 
 
 async def close_and_check(ada: Person, bob: Person) -> None:
+    await ada.tap("button", "^More…$")
     await ada.tap("button", "^Close the round$")
     await ada.confirm("Close the round")
     for one in (ada, bob):
         await one.reads("button.badge", "all 8 checks passed")
-        await one.tap("link", "^Replay and check it, swap by swap$")
+        await one.tap("link", "^Check the shuffle$")
         await one.sees("heading", "^The shuffle is fair$")
         states = await one.window.call(
             """() => Object.fromEntries(Array.from(document.querySelectorAll("#checks li"),

@@ -157,6 +157,11 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
         counts[pile["name"]] = counts.get(pile["name"], 0) + pile["count"]
     for pile_name, count in counts.items():
         await expect(place(page, f"pile:{pile_name}").locator(".count")).to_have_text(str(count))
+    steps = page.get_by_role("toolbar").locator(".primary")
+    for deal in game["deal"][1:]:
+        await expect(steps).to_have_text(english(deal["title"]))
+        await page.keyboard.press("a")  # two taps on one button in quick succession are one
+    await expect(steps).to_have_text(["End the hand"] if len(game["deal"]) > 1 else [])
     for label in await page.get_by_role("toolbar").get_by_role("button").all():
         await expect(label).not_to_have_text("")
     await fingers.tap(page.get_by_role("button", name="Menu"))
@@ -269,7 +274,7 @@ async def test_the_audit_page_names_cards_by_the_pack(server, open_page) -> None
     await open_pack(page, "spanish-40")
     await page.keyboard.press("Shift+L")
     await page.keyboard.press("Enter")
-    await page.get_by_role("link", name="Replay and check it, swap by swap").click()
+    await page.get_by_role("link", name="Check the shuffle").click()
     await expect(page.locator("#replay .card[data-pack='spanish-40']").first).to_be_visible()
     await expect(page.get_by_role("img", name="king of coins").first).to_be_visible()
 

@@ -119,11 +119,16 @@ async def test_a_right_click_and_the_menu_key_open_the_menu_of_a_card(
 
 async def test_public_and_final_actions_are_marked(two_players: TwoPlayers) -> None:
     ada, _ = two_players
-    for name, mark in (("Show", "public"), ("Play", "public"), ("Close the round", "final")):
-        await expect(tool(ada.page, name)).to_have_attribute("data-mark", mark)
-    await expect(tool(ada.page, "Discard")).not_to_have_attribute("data-mark", re.compile(""))
-    colours = [
-        await tool(ada.page, name).evaluate("(one) => getComputedStyle(one).borderColor")
-        for name in ("Show", "Close the round", "Discard")
-    ]
+    await expect(tool(ada.page, "Play")).to_have_attribute("data-mark", "public")
+    await expect(tool(ada.page, "Close the round")).to_have_count(0)  # never beside others
+    await ada.choose(0)
+    await tool(ada.page, "More…").click()
+    sheet = ada.page.get_by_role("dialog")
+    colours = []
+    for name, mark in (
+        ("Show to all", "public"), ("Close the round", "final"), ("Discard", None),
+    ):  # fmt: skip
+        button = sheet.get_by_role("button", name=name)
+        assert await button.get_attribute("data-mark") == mark
+        colours.append(await button.evaluate("(one) => getComputedStyle(one).borderColor"))
     assert len(set(colours)) == 3

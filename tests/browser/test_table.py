@@ -249,14 +249,18 @@ async def test_the_order_of_a_hand_survives_a_reload(two) -> None:
 
 async def test_impossible_actions_are_hidden_or_give_their_reason(two) -> None:
     ada, bob = two
-    await expect(tool(bob, "Deal")).to_be_hidden()
-    await expect(tool(ada, "Deal")).to_have_attribute("aria-disabled", "true")
+    await expect(ada.get_by_role("toolbar")).to_be_hidden()  # between rounds
     await ada.keyboard.press("d")
     await expect(ada.get_by_role("alert")).to_have_text("No round is open yet.")
     await start_round(ada)
     await ada.keyboard.press("p")
     await expect(ada.get_by_role("alert")).to_have_text("Your hand is empty.")
     await expect(tool(ada, "Draw")).not_to_have_attribute("aria-disabled", "true")
+    await expect(tool(ada, "Play")).to_have_attribute("aria-disabled", "true")
+    await expect(tool(ada, "Play")).to_have_accessible_description("Your hand is empty.")
+    await expect(tool(ada, "Deal")).to_have_class(re.compile("primary"))  # the next step
+    await expect(ada.get_by_role("toolbar").locator(".primary")).to_have_count(1)
+    await expect(tool(bob, "Deal")).to_have_count(0)
 
 
 async def test_the_number_of_cards_is_reset_after_its_use(two) -> None:
@@ -264,8 +268,8 @@ async def test_the_number_of_cards_is_reset_after_its_use(two) -> None:
     await ada.keyboard.press("3")
     await ada.keyboard.press("d")
     await expect(ada.get_by_role("alert")).to_have_text("No round is open yet.")
-    await expect(ada.get_by_role("group", name="How many cards: 3")).to_be_visible()
     await start_round(ada)
+    await expect(ada.get_by_role("group", name="How many cards: 3")).to_be_visible()
     await ada.keyboard.press("d")
     await expect(own_cards(ada)).to_have_count(3)
     await expect(ada.get_by_role("group", name="How many cards: 1")).to_be_visible()
@@ -325,10 +329,11 @@ async def test_a_closed_round_links_to_its_audit_and_bundle(dealt_by_pages) -> N
         await expect(
             page.get_by_role("button", name=re.compile("all 8 checks passed"))
         ).to_be_visible()
+    await bob.get_by_role("button", name="Menu").click()
     async with bob.expect_download() as download:
         await bob.get_by_role("link", name="The game as a file").click()
     assert (await download.value).suggested_filename.endswith(".jsonl")
-    await ada.get_by_role("link", name="Replay and check it").click()
+    await ada.get_by_role("link", name="Check the shuffle").click()
     await ada.wait_for_url("**/audit#round=1**")
 
 

@@ -162,7 +162,7 @@ async def test_a_game_is_played_with_a_finger(joined_game: Game) -> None:
     await bob.open_sheet(bob.card(1))
     await bob.choose("Play face down")
     await holds(ada.page, "pile:table", 2)
-    await fingers.tap(tool(page, "Draw"))
+    await fingers.tap(place(page, "deck"))
     await bob.player.holds(5)
 
 
@@ -369,8 +369,14 @@ async def test_a_sheet_is_dismissed_outside_of_it_and_by_back(game: Game) -> Non
 async def test_a_card_that_was_laid_by_mistake_comes_back(game: Game) -> None:
     ada, bob, page = game.ada, game.bob, game.bob.page
     back, table = tool(page, "Take back"), place(page, "pile:table")
-    await expect(back).to_have_attribute("aria-disabled", "true")
-    await expect(back).to_have_attribute("title", re.compile("^There is nothing to take back"))
+    await expect(back).to_have_count(0)  # a phone has no room for what is not possible now
+    await bob.fingers.tap(tool(page, "More…"))
+    impossible = bob.sheet.get_by_role("button", name="Take back")
+    await expect(impossible).to_have_attribute("aria-disabled", "true")
+    await expect(impossible).to_have_accessible_description(
+        re.compile("^There is nothing to take back")
+    )
+    await bob.choose("Close")
     wrong, right = (await codes(page))[:2]
     await bob.fingers.tap(bob.card(0))
     await bob.fingers.tap(tool(page, "Play"))
@@ -379,7 +385,7 @@ async def test_a_card_that_was_laid_by_mistake_comes_back(game: Game) -> None:
     await bob.player.holds(5)
     await holds(ada.page, "pile:table", 0)
     await ada.expect_log(re.compile("^Bob took back "))
-    await expect(back).to_have_attribute("aria-disabled", "true")
+    await expect(back).to_have_count(0)
     await expect(own_hand(page).locator("[data-shown]")).to_have_count(1)  # as it was seen
     assert wrong in await codes(page)
 
@@ -389,14 +395,14 @@ async def test_a_card_that_was_laid_by_mistake_comes_back(game: Game) -> None:
     await ada.choose(0)
     await ada.do("Play")
     await holds(page, "pile:table", 2)
-    await expect(back).to_have_attribute("aria-disabled", "true")  # another one has played since
+    await expect(back).to_have_count(0)  # another one has played since
 
 
 async def test_a_card_that_was_taken_from_a_pile_by_mistake_goes_back(game: Game) -> None:
     bob, page = game.bob, game.bob.page
     await bob.fingers.drag(place(page, "deck"), place(page, "pile:table"))
     await holds(page, "pile:table", 1)
-    await expect(tool(page, "Take back")).to_have_attribute("aria-disabled", "true")  # it was drawn
+    await expect(tool(page, "Take back")).to_have_count(0)  # the card was drawn
     await bob.fingers.drag(place(page, "pile:table"), own_hand(page))
     await bob.player.holds(6)
     await bob.fingers.tap(tool(page, "Take back"))
@@ -412,9 +418,6 @@ async def test_each_quick_tap_draws_a_card(game: Game) -> None:
             await bob.fingers.tap(button)
         cards += 5
         await bob.player.holds(cards)
-    for _ in range(3):
-        await bob.fingers.tap(tool(page, "Burn"))
-    await holds(page, "pile:burn", 3)
     await bob.fingers.tap(bob.player.button("More cards"))
     await bob.fingers.tap(tool(page, "Draw"))
     await bob.player.holds(17)
@@ -501,7 +504,7 @@ async def test_a_drawn_card_is_seen_in_a_large_hand(game: Game) -> None:
 
 async def test_links_after_a_round_are_large_enough_for_a_finger(game: Game) -> None:
     await close_round(game.ada.page)
-    links = game.bob.page.locator(".finished a")
+    links = game.bob.page.locator(".between .next > :not([hidden])")
     await expect(links.first).to_be_visible()
     heights = await links.evaluate_all("all => all.map((one) => one.offsetHeight)")
     assert min(heights) >= 44

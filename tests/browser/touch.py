@@ -41,6 +41,8 @@ class Fingers:
     def __init__(self, session: CDPSession) -> None:
         self._session = session
         self._down: dict[int, Point] = {}
+        self.taps = 0
+        """How often an element was tapped."""
 
     @classmethod
     async def on(cls, page: Page) -> Fingers:
@@ -70,6 +72,7 @@ class Fingers:
         await target.scroll_into_view_if_needed()
         await self.press(await middle(target))
         await self.lift()
+        self.taps += 1
 
     async def drag(self, source: Locator | Point, target: Locator | Point) -> None:
         """Drag from one element or point to another."""

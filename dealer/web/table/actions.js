@@ -9,7 +9,7 @@
 
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
-import { dealsAtOnce, isDealt, nextDeal, turnsOnto } from "./game.js";
+import { dealsAtOnce, isDealt, isOver, nextDeal, turnsOnto } from "./game.js";
 import {
   cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, pileName, wonBy,
   wonPile,
@@ -21,7 +21,6 @@ import { canTakeBack, takeBack } from "./take_back.js";
  * @typedef {object} Action
  * @property {string} name
  * @property {string} key shortcut
- * @property {"hand" | "deck" | "round" | null} group in the toolbar; null if it has no button there
  * @property {string | null} rule the rule of the table that allows it
  * @property {Condition[]} conditions
  * @property {(context: any, answer?: any) => Promise<any>} run
@@ -103,64 +102,64 @@ const play = [inRound, notShuffling];
 const hand = [seated, ...play, hasCards, hasSelection];
 const deck = [...play, deckReady];
 
-/** @type {Action[]} in the order of the toolbar */
+/** @type {Action[]} in the order of the list of keys */
 export const ACTIONS = [
-  action("draw", "d", "hand", "draw", [seated, ...play, toDraw],
+  action("draw", "d", "draw", [seated, ...play, toDraw],
     drawOrTurn),
-  action("play", "p", "hand", "play", hand,
+  action("play", "p", "play", hand,
     ({ table, slots }) => table.play(slots)),
-  action("discard", "x", "hand", "discard", hand,
+  action("discard", "x", "discard", hand,
     ({ table, slots }) => table.discard(slots)),
-  action("give", "g", "hand", "give", [...hand, hasOthers],
+  action("give", "g", "give", [...hand, hasOthers],
     ({ table, slots }, to) => table.give(slots, { to }),
     ({ table, ask, slots }) => ask.recipient(slots, otherSeats(table))),
-  action("show", "h", "hand", "show", hand,
+  action("show", "h", "show", hand,
     ({ table, slots }) => table.show(slots)),
-  action("putBack", "r", "hand", "return", hand,
+  action("putBack", "r", "return", hand,
     ({ table, slots }) => table.returnCards(slots)),
-  action("takeBack", "u", "hand", "take_back", [...play, lastMoveIsOwn],
+  action("takeBack", "u", "take_back", [...play, lastMoveIsOwn],
     ({ table }) => takeBack(table)),
-  action("passTo", "Shift+G", null, "pass", [...hand, hasOthers],
+  action("passTo", "Shift+G", "pass", [...hand, hasOthers],
     ({ table, slots }, to) => table.pass(slots, { to }),
     ({ table, ask }) => ask.seat(texts.passTo, otherSeats(table))),
-  action("showTo", "Shift+H", null, "show", [...hand, hasOthers],
+  action("showTo", "Shift+H", "show", [...hand, hasOthers],
     ({ table, slots }, to) => table.show(slots, { to }),
     ({ table, ask }) => ask.seat(texts.showTo, otherSeats(table))),
-  action("playTo", "Shift+P", null, "play", hand,
+  action("playTo", "Shift+P", "play", hand,
     ({ table, slots }, pile) => table.play(slots, pile),
     ({ ask }) => ask.pile()),
-  action("playDown", "Shift+D", null, "play", hand,
+  action("playDown", "Shift+D", "play", hand,
     ({ table, slots }) => table.play(slots, { face: "down" })),
-  action("more", "e", "hand", null, hand,
+  action("more", "e", null, hand,
     (context, { chosen, answer }) => chosen.run(context, answer),
     (context) => context.ask.action(context)),
 
-  action("openRound", "o", "round", "open", [noRound], openAndShuffle),
-  action("shuffle", "s", "round", "shuffle", [...play, deckNotEmpty],
+  action("openRound", "o", "open", [noRound], openAndShuffle),
+  action("shuffle", "s", "shuffle", [...play, deckNotEmpty],
     ({ table }) => table.shuffle()),
-  action("deal", "a", "round", "deal", [...deck, hasPlayers, notDealt, enoughForAll],
+  action("deal", "a", "deal", [...deck, hasPlayers, notDealt, enoughForAll],
     dealAll),
-  action("cut", "c", "deck", "cut", deck,
+  action("cut", "c", "cut", deck,
     ({ table, count }) => table.cut(cutIndex(cardsIn(table.state, "deck").length, count))),
-  action("burn", "b", "deck", "burn", [...deck, enough],
+  action("burn", "b", "burn", [...deck, enough],
     ({ table, count }) => table.burn(count)),
-  action("collect", "k", "round", "collect", [...play, somethingOut], collectAll),
-  action("closeRound", "Shift+L", "round", "close", [inRound],
-    ({ table }) => table.roundClose(), confirmed("closeRound")),
+  action("collect", "k", "collect", [...play, somethingOut], collectAll),
+  action("closeRound", "Shift+L", "close", [inRound],
+    ({ table }) => table.roundClose(), askBeforeShowing),
 
-  action("trick", "v", null, "pile", [...play, tableNotEmpty],
+  action("trick", "v", "pile", [...play, tableNotEmpty],
     (context, seat) => trickTo(seat).run(context),
     ({ ask }) => ask.anySeat(texts.tricks.toWhom)),
-  action("passTurn", "w", null, "annotate", [seated, hasOthers],
+  action("passTurn", "w", "annotate", [seated, hasOthers],
     ({ table }) => table.note("turn", String(nextSeat(table, table.seat)))),
-  action("say", "y", null, "annotate", [seated],
+  action("say", "y", "annotate", [seated],
     ({ table }, { kind, text }) => table.note(kind, text), ({ ask }) => ask.saying()),
-  action("becomeHost", "Shift+B", null, null, [seated, notHost],
+  action("becomeHost", "Shift+B", null, [seated, notHost],
     ({ table }) => table.transferHost(table.seat), confirmed("becomeHost")),
 
-  action("leave", "Shift+Q", null, null, [seated],
+  action("leave", "Shift+Q", null, [seated],
     ({ table }) => table.leave(), confirmed("leave")),
-  action("closeTable", "Shift+W", null, "host", [],
+  action("closeTable", "Shift+W", "host", [],
     ({ table }) => table.close(), confirmed("closeTable")),
 ];
 
@@ -269,10 +268,10 @@ function move(rule, conditions, run, { asks = null, counted = false } = {}) {
 }
 
 /** @returns {Action} */
-function action(name, key, group, rule, conditions, run, asks = null) {
+function action(name, key, rule, conditions, run, asks = null) {
   const byRule = rule === null || rule === "host" ? [] : [allowed(rule)];
   return {
-    name, key, group, rule, conditions: [connected, ...byRule, ...conditions], run, asks,
+    name, key, rule, conditions: [connected, ...byRule, ...conditions], run, asks,
     counted: COUNTED.includes(name), mark: MARKS[name] ?? null,
   };
 }
@@ -280,6 +279,13 @@ function action(name, key, group, rule, conditions, run, asks = null) {
 /** Ask for confirmation of an action that cannot be undone. */
 function confirmed(name) {
   return ({ ask }) => ask.confirm(texts.confirm[name], texts.actions[name]);
+}
+
+/** Closing a round shows all cards: that is asked unless the hand is over and no hand has one. */
+async function askBeforeShowing({ table, ask }) {
+  const isHeld = ([stack, cards]) => seatOf(stack) !== null && cards.length > 0;
+  if (isOver(table) && !Object.entries(table.state.round.stacks).some(isHeld)) return true;
+  return ask.confirm(texts.confirm.closeRound, texts.actions.closeRound);
 }
 
 /** An unshuffled deck cannot be used, so shuffle it, too, and deal, if the rules allow that. */

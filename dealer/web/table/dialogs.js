@@ -56,14 +56,20 @@ export function form(submit, attributes, ...children) {
 }
 
 /**
- * A list of buttons, each of which closes the dialog with its value.
+ * A list of buttons, each of which closes the dialog with its value. One with a reason why that is
+ * not possible now shows it, and does nothing.
  *
  * @param {(value: any) => void} close
- * @param {{ label: string, value: any, mark?: "public" | "final" | null }[]} offers
+ * @param {{ label: string, value: any, mark?: "public" | "final" | null,
+ *   reason?: string | null }[]} offers
  */
 export function choices(close, offers) {
-  return element("div", { class: "choices" }, ...offers.map(({ label, value, mark }, index) =>
-    element("button", {
-      type: "button", autofocus: index === 0, "data-mark": mark, onclick: () => close(value),
-    }, label)));
+  const first = offers.findIndex(({ reason = null }) => reason === null);
+  return element("div", { class: "choices" }, ...offers.map(
+    ({ label, value, mark, reason = null }, index) => element("button", {
+      type: "button", autofocus: index === first, "data-mark": mark,
+      "aria-disabled": reason === null ? null : "true",
+      "aria-label": reason === null ? null : label, title: reason,
+      onclick: () => reason ?? close(value),
+    }, label, reason === null ? "" : element("small", {}, reason))));
 }

@@ -5,6 +5,7 @@
 
 import { fetchJson } from "../server_url.js";
 import { inLanguage } from "../texts.js";
+import { seatOf } from "../verify.js";
 import { writtenTitle } from "./pile_names.js";
 
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
@@ -73,11 +74,20 @@ export const hasTricks = () =>
 /** The pile onto which a tap on the deck turns a card, as a stack name; null if it draws. */
 export const turnsOnto = () => (preset?.turn === undefined ? null : `pile:${preset.turn}`);
 
+/** What a round gave each player, by the game: a rule for `result.js`; null if it says nothing. */
+export const resultRule = () => preset?.result ?? null;
+
+/** The title of the game's first deal; null if it has none. */
+export function titleOfFirstDeal() {
+  const title = preset?.deal[0]?.title;
+  return title === undefined ? null : inLanguage(title);
+}
+
 /** Whether the game deals no cards to players, who need no room for a hand. */
 export const hasNoHands = () =>
   preset !== null && preset.deal.length > 0 && preset.deal[0].each.every(([, cards]) => cards === 0);
 
-/** The names of the actions that have a button; null if all have. */
+/** The names of the actions that have a button; null if the game does not say. */
 export function buttonsOfGame() {
   if (preset === null || preset.buttons.length === 0) return null;
   return preset.buttons.map((name) => BUTTONS[name] ?? name);
@@ -114,12 +124,19 @@ export function isDealt(table) {
   return plan.length > 0 && table.state.round !== null && nextDeal(table) === null;
 }
 
-/** Whether the hand is over: a player has no cards left, or the last of several deals is done. */
+/**
+ * Whether the hand is over: the last of several deals is done, or the cards of all players are
+ * played and no trick waits, or, if the game counts what is left in hands, those of one player.
+ */
 export function isOver(table) {
   if (!isDealt(table)) return false;
-  const { seats, round } = table.state;
-  const isEmpty = ({ seat }) => (round.stacks[`hand:${seat}`]?.length ?? 0) === 0;
-  return preset.deal.length > 1 || (!hasNoHands() && seats.some(isEmpty));
+  if (preset.deal.length > 1) return true;
+  const { stacks } = table.state.round;
+  const hands = Object.keys(stacks).filter((name) => seatOf(name) !== null);
+  const isEmpty = (name) => (stacks[name]?.length ?? 0) === 0;
+  if (resultRule()?.of === "hand") return hands.some(isEmpty);
+  const played = hands.length > 0 && hands.every(isEmpty);
+  return played && (!hasTricks() || isEmpty("pile:table"));
 }
 
 /** The commands of a deal: one names each pile once. */

@@ -73,8 +73,9 @@ export class Header {
       type: "checkbox", onchange: ({ target }) => useFourColours(target.checked),
     });
     colours.checked = usesFourColours();
-    const link = (href, text) => element("a", { class: "button", href }, text);
-    const actions = ["becomeHost", "leave", "closeTable"].filter(
+    const link = (href, text, attributes = {}) =>
+      element("a", { class: "button", href, ...attributes }, text);
+    const actions = ["closeRound", "becomeHost", "leave", "closeTable"].filter(
       (name) => isVisible(actionNamed(name), table));
     const help = gameHelp();
     const opens = [
@@ -93,6 +94,11 @@ export class Header {
         link(serverUrl(), texts.allTables),
         link(tableUrl(table.id, "/history"), texts.readHistory),
         link(tableUrl(table.id, "/audit"), texts.auditPage),
+        // Without spectators only the players get the log, and a link carries no token.
+        table.state.watched
+          ? link(tableUrl(table.id, "/bundle.jsonl"), texts.takeBundle,
+            { download: `${table.id}.jsonl` })
+          : "",
         ...opens.map(([label, open]) => element("button", {
           type: "button", onclick: () => close(open),
         }, label)),

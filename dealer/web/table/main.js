@@ -30,6 +30,7 @@ import { Log, announcer } from "./log.js";
 import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
 import { QuickActions } from "./quick_actions.js";
+import { RoundSheet } from "./round_sheet.js";
 import { followOffers } from "./seat_change.js";
 import { openSeat } from "./seat_menu.js";
 import { Seats } from "./seats.js";
@@ -282,13 +283,14 @@ class TablePage {
   #build() {
     const toolbar = new Toolbar(find("#tools"), this);
     const stacks = new Stacks(find("#middle"), this);
+    const sheet = new RoundSheet(find("#middle"), this);
     this.hand = new Hand(find("#own"), this);
     this.log = new Log(find("#log-panel"), this);
     const quick = new QuickActions(find("#middle"), this);
     const badge = new FairnessBadge(find("#middle"), this);
     const header = new Header(find("#header"), this);
     const seats = new Seats(find("#seats"), this);
-    this.#parts = [toolbar, seats, stacks, this.hand, this.log, quick, badge, header];
+    this.#parts = [toolbar, seats, stacks, sheet, this.hand, this.log, quick, badge, header];
     this.shortcuts = new Shortcuts(this, {
       "?": () => this.help(), i: () => showInvitation(this), m: () => badge.open(),
       z: () => header.menu(), t: () => this.hand.sort("suit"), n: () => this.hand.sort("rank"),

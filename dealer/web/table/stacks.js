@@ -1,15 +1,12 @@
-/** The middle of the table: the deck, the piles, counters, and, between rounds, the next one. */
+/** The middle of the table: the deck, the piles and counters. */
 
 import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
-import { tableUrl } from "../server_url.js";
 import { number, table as texts } from "../texts.js";
-import { actionNamed, disabledReason, isVisible } from "./actions.js";
-import { dealsAtOnce, gameHelp, turnsOnto } from "./game.js";
-import { showHelpCard } from "./help_card.js";
+import { actionNamed, disabledReason } from "./actions.js";
+import { turnsOnto } from "./game.js";
 import { isColumn, isSpread, pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { cardsShown, pilesShown, shownRound } from "./selectors.js";
-import { betweenRounds } from "./wording.js";
 
 const ROW = 6; // spread cards that leave room for another stack on a phone
 
@@ -18,16 +15,12 @@ export class Stacks {
   #container;
   #list = element("ul", { class: "stacks", role: "list", "aria-label": texts.stacks });
   #counters = element("ul", { class: "counters", role: "list", "aria-label": texts.counters });
-  #between = element("div", { class: "between" });
   #cues;
-  #help = element("button", {
-    class: "small", type: "button", hidden: true, onclick: () => showHelpCard(gameHelp()),
-  });
 
   constructor(container, page) {
     this.#page = page;
     this.#container = container;
-    container.append(this.#between, this.#list, this.#counters);
+    container.append(this.#list, this.#counters);
     this.#cues = [container.parentElement, container].map((one) => scrollCue(one, "block"));
   }
 
@@ -47,7 +40,6 @@ export class Stacks {
       update: (item, name) => this.#update(item, columns > 0 ? columnOf(name, names) : null),
     });
     this.#drawCounters();
-    this.#drawBetween();
   }
 
   /** Mark where seats and middle scroll. Called after all is drawn, as it needs the layout. */
@@ -90,35 +82,6 @@ export class Stacks {
       },
     });
   }
-
-  /** Between rounds: a sentence, the button that opens a round, and links to the last round. */
-  #drawBetween() {
-    const { table } = this.#page;
-    this.#between.hidden = table.round !== null;
-    if (table.round !== null) return;
-    const { rounds, closedRound } = table.state;
-    const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
-    const sentence = betweenRounds({ closed: table.closed, rounds }, mayOpen);
-    const help = gameHelp();
-    this.#help.hidden = help === null;
-    if (help !== null) setText(this.#help, texts.howToPlay({ game: help.title }));
-    const start = dealsAtOnce(table) ? texts.startDeal
-      : rounds === 0 ? texts.startFirst : texts.startRound({ round: rounds + 1 });
-    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null, start]);
-    if (this.#between.dataset.shown === key) return;
-    this.#between.dataset.shown = key;
-    this.#between.replaceChildren(
-      rounds > 0 ? element("h2", { class: "over" }, texts.roundIsOver({ round: rounds })) : "",
-      element("p", {}, sentence),
-      mayOpen
-        ? element("button", {
-            class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
-          }, start)
-        : "",
-      this.#help,
-      rounds > 0 ? lastRoundLinks(table) : "",
-    );
-  }
 }
 
 /** The deck, unless it is empty and not drawn from, and the piles; after a round no empty ones. */
@@ -154,21 +117,4 @@ function sizeOf(state, names) {
   if (stacks <= 2 && !names.some(isWide)) return "two";
   if (stacks <= 4) return "few";
   return stacks <= 8 ? "some" : "many";
-}
-
-/** Links to the audit, the history and the bundle of the last round. */
-function lastRoundLinks({ id, state }) {
-  const link = (href, text, attributes = {}) => element("a", { href, ...attributes }, text);
-  // A table without spectators gives its log only to its players, and a link carries no token; the
-  // audit page sends it.
-  const files = [
-    " · ", link(tableUrl(id, "/history"), texts.readHistory),
-    " · ", link(tableUrl(id, "/bundle.jsonl"), texts.takeBundle, { download: `${id}.jsonl` }),
-  ];
-  return element(
-    "p", { class: "finished" },
-    state.closedRound === null ? texts.roundNotSeen : texts.roundOver, " ",
-    link(tableUrl(id, `/audit#round=${state.rounds}`), texts.watchAudit),
-    ...(state.watched ? files : []),
-  );
 }

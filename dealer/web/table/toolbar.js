@@ -1,35 +1,38 @@
-/** The toolbar: a button for each action that the player may use, and the number of cards. */
+/** The toolbar: one row with the next step as its filled button, and the rest behind "More…". */
 
 import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
-import { ACTIONS, actionNamed, disabledReason, isVisible } from "./actions.js";
+import { actionNamed, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { buttonsOfGame, isDealt, isOver, nextDeal } from "./game.js";
+import { buttonsOfGame } from "./game.js";
+import { nextStep } from "./next_step.js";
 import { OF_CARDS, cardActions } from "./questions.js";
-import { scrollCue } from "./scroll_cue.js";
 
-/** The groups of actions; on a phone each row scrolls. */
-const ROWS = [["hand"], ["deck", "round"]];
-/** Actions without a group have a button if the game says so. */
-const OF_GAMES = { passTo: "hand" };
+/** All buttons, in the order of the row and of the menu. */
+const ROW = [
+  "deal", "draw", "play", "discard", "passTo", "give", "show", "takeBack", "putBack", "shuffle",
+  "cut", "burn", "collect", "closeRound",
+];
+/** Without a game all but one have a place; the first ones keep it where there is little room. */
+const OF_FREE_PLAY = [
+  "takeBack", "draw", "play", "discard", "deal", "shuffle", "give", "show", "putBack", "cut",
+  "burn", "collect",
+];
 
-const groupOf = ({ name, group }) => group ?? OF_GAMES[name];
-
-/**
- * A button whose action is not possible now stays focusable, and shows the reason when pressed. A
- * game may name the buttons that matter; the other actions are in a menu.
- */
+/** A button whose action is not possible now stays focusable, and shows the reason when pressed. */
 export class Toolbar {
   #page;
   #container;
   #buttons = new Map();
   #number = element("output", { class: "number", "aria-live": "off" });
   #stepper;
-  #cues = [];
-  #others = element("button", {
-    class: "tool others", type: "button", "aria-haspopup": "dialog", hidden: true,
-    onclick: () => this.#chooseOther(),
+  #more = element("button", {
+    class: "tool", type: "button", "aria-haspopup": "dialog", onclick: () => this.#chooseOther(),
   }, texts.actions.more);
+  #step = null;
+  #names = []; // of the actions that have a button, the most important first
+  #crowdedOut = new Set(); // those for which there is no room
+  #measured = ""; // what the row had when it was measured
 
   constructor(container, page) {
     this.#page = page;
@@ -38,94 +41,103 @@ export class Toolbar {
     setAttribute(container, "aria-label", texts.toolbar);
     container.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.#stepper = this.#createStepper();
-    for (const groups of ROWS) {
-      const row = element(
-        "div", { class: "tool-row" }, ...groups.map((group) => this.#createGroup(group)));
-      container.append(row);
-      this.#cues.push(scrollCue(row, "inline"));
-    }
-    container.querySelector(".deck").prepend(this.#stepper);
-    container.querySelector(".round").append(this.#others);
+    for (const name of ROW) this.#buttons.set(name, this.#createButton(actionNamed(name)));
+    container.append(this.#stepper, ...this.#buttons.values(), this.#more);
+    new ResizeObserver(() => this.measure()).observe(container);
   }
 
   draw() {
-    const { table, count } = this.#page;
-    for (const [action, button] of this.#buttons) {
-      button.hidden = !this.#isShown(action);
-      const reason = disabledReason(action, this.#page);
+    const { count } = this.#page;
+    this.#chooseNames();
+    for (const [name, button] of this.#buttons) {
+      const isStep = name === this.#step?.name;
+      button.hidden = !this.#names.includes(name) || (!isStep && this.#crowdedOut.has(name));
+      const reason = disabledReason(actionNamed(name), this.#page);
+      setText(button, (isStep ? this.#step.label : null) ?? texts.actions[name]);
       setAttribute(button, "aria-disabled", reason === null ? null : "true");
-      setAttribute(button, "title", reason ?? texts.hints[action.name]);
+      setAttribute(button, "title", reason ?? texts.hints[name]);
+      button.classList.toggle("primary", isStep);
     }
-    setAttribute(this.#container, "data-few", buttonsOfGame() !== null);
-    this.#others.hidden = this.#otherActions().length === 0;
-    const dealName = count === 1 ? nextDeal(table)?.title : null;
-    setText(
-      this.#buttons.get(actionNamed("deal")).firstElementChild, dealName ?? texts.actions.deal);
-    const over = isOver(table);
-    const close = this.#buttons.get(actionNamed("closeRound"));
-    setText(close.firstElementChild, over ? texts.endHand : texts.actions.closeRound);
-    close.classList.toggle("primary", over);
-    setAttribute(close, "data-mark", over ? null : "final");
     this.#number.textContent = String(count);
     setAttribute(this.#stepper, "aria-label", texts.howMany({ count }));
-    for (const group of this.#container.querySelectorAll(".tools")) {
-      const tools = Array.from(group.querySelectorAll("button.tool"));
-      group.hidden = tools.every((tool) => tool.hidden);
-    }
-    this.#stepper.hidden = !ACTIONS.some((one) => one.counted && this.#isShown(one) &&
-      !(one.name === "deal" && buttonsOfGame() !== null));
-    this.#stepper.parentElement.hidden &&= this.#stepper.hidden;
+    const counted = this.#names.some((name) => actionNamed(name).counted);
+    this.#stepper.hidden = buttonsOfGame() !== null || !counted;
+    this.#more.hidden = this.#otherActions().length === 0;
+    setAttribute(this.#more, "aria-disabled", this.#page.stopped ? "true" : null);
+    this.#container.hidden = this.#names.length === 0 && this.#more.hidden;
   }
 
-  /** Mark where the rows can be scrolled. Called after all is drawn, as it needs the layout. */
+  /**
+   * Leave out the buttons that do not fit, first those of what is not possible now. Called after all
+   * is drawn, as it needs the layout.
+   */
   measure() {
-    for (const mark of this.#cues) mark();
+    if (this.#measured === this.#content()) return;
+    this.#crowdedOut.clear();
+    for (const name of this.#names) this.#buttons.get(name).hidden = false;
+    const spare = this.#names.filter((name) => name !== this.#step?.name).reverse();
+    const byUse = [false, true].flatMap(
+      (possible) => spare.filter((name) => this.#isPossible(name) === possible));
+    for (const name of byUse) {
+      if (!this.#isTooFull()) break;
+      this.#crowdedOut.add(name);
+      this.#buttons.get(name).hidden = true;
+      this.#more.hidden = false;
+    }
+    this.#measured = this.#content();
   }
 
-  #createGroup(group) {
-    const actions = ACTIONS.filter((one) => groupOf(one) === group);
-    return element("div", {
-      class: `tools ${group}`, role: "group", "aria-label": texts.groups[group],
-    }, ...actions.map((one) => this.#createButton(one)));
+  #isPossible(name) {
+    return !this.#buttons.get(name).hasAttribute("aria-disabled");
   }
 
-  #createButton(action) {
-    const button = element(
-      "button", {
-        class: "tool", type: "button", "data-action": action.name,
-        "data-mark": action.mark, "aria-keyshortcuts": action.key,
-        onclick: (event) => this.#page.click(action.name, event),
-      },
-      element("span", {}, texts.actions[action.name]),
-      element("kbd", { "aria-hidden": "true" }, action.key.replace("Shift+", "⇧").toUpperCase()),
-    );
-    this.#buttons.set(action, button);
-    return button;
+  /** What decides which buttons have a place: the room, the labels, and what is possible. */
+  #content() {
+    const { clientWidth, clientHeight } = this.#container;
+    const labels = this.#names.map(
+      (name) => this.#buttons.get(name).textContent + this.#isPossible(name));
+    return [clientWidth, clientHeight, this.#stepper.hidden, this.#step?.name, ...labels].join("|");
   }
 
-  #isShown(action) {
-    if (!isVisible(action, this.#page.table)) return false;
-    const named = buttonsOfGame();
-    if (named === null) return action.group !== null;
+  #isTooFull() {
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = this.#container;
+    return scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1;
+  }
+
+  /** The next step, and what the game says; dealing and closing the round are only steps there. */
+  #chooseNames() {
     const { table } = this.#page;
-    if (action.name === "deal" && (table.round === null || isDealt(table))) return false;
-    if (action.name === "closeRound") return isOver(this.#page.table);
-    return named.includes(action.name);
+    const ofGame = buttonsOfGame()?.filter((name) => !["deal", "closeRound"].includes(name));
+    const names = table.round === null ? [] : (ofGame ?? OF_FREE_PLAY).filter(
+      (name) => isVisible(actionNamed(name), table));
+    this.#step = nextStep(this.#page, names);
+    const isNew = this.#step !== null && !names.includes(this.#step.name);
+    this.#names = isNew ? [this.#step.name, ...names] : names;
   }
 
-  /** The actions whose buttons the game leaves out; `more` is this menu itself. */
+  #createButton({ name, mark, key }) {
+    return element("button", {
+      class: "tool", type: "button", "data-action": name, "data-mark": mark,
+      "aria-keyshortcuts": key, onclick: (event) => this.#page.click(name, event),
+    }, texts.actions[name]);
+  }
+
+  /** The actions that have no button now. */
   #otherActions() {
-    if (buttonsOfGame() === null) return [];
-    return ACTIONS.filter((one) => one.group !== null && one.name !== "more" &&
-      isVisible(one, this.#page.table) && !this.#isShown(one));
+    const { table } = this.#page;
+    if (table.round === null) return [];
+    return ROW.map(actionNamed).filter((one) => isVisible(one, table) &&
+      (!this.#names.includes(one.name) || this.#buttons.get(one.name).hidden));
   }
 
-  /** What can be done with the selected cards comes first, then what has no button in the game. */
+  /** What can be done with the selected cards comes first, then what has no button. */
   async #chooseOther() {
     const page = this.#page;
     const ofCards = page.slots.length > 0 ? cardActions(page, page) : [];
     const others = this.#otherActions().filter((one) => !OF_CARDS.includes(one.name));
-    const labelled = (labels) => ({ name, mark }) => ({ label: labels[name], value: name, mark });
+    const labelled = (labels) => (one) => ({
+      label: labels[one.name], value: one.name, mark: one.mark, reason: disabledReason(one, page),
+    });
     const chosen = await dialog(texts.otherActions, (close) => [
       choices(close, [
         ...ofCards.map(labelled(texts.cardActions)), ...others.map(labelled(texts.actions)),

@@ -56,9 +56,9 @@ export function seatDetails(seat, taken, presence) {
   return (presence.here ? hereSince : awaySince)({ seat, time: timeOf(presence.since) });
 }
 
-/** What the page says between rounds; `mayOpen` if this player may open the next one. */
+/** What the page says between rounds, null if a button says it; `mayOpen` if this player has one. */
 export function betweenRounds({ closed, rounds }, mayOpen) {
   if (closed) return texts.tableClosed;
-  if (mayOpen) return rounds === 0 ? texts.mayOpenFirst : texts.mayOpenNext;
+  if (mayOpen) return rounds === 0 ? texts.mayOpenFirst : null;
   return rounds === 0 ? texts.firstRound : texts.nextRound;
 }

@@ -1,0 +1,42 @@
+/** What comes next in a round: the action of the one filled button. */
+
+import { table as texts } from "../texts.js";
+import { actionNamed, disabledReason, isVisible } from "./actions.js";
+import { isOver, nextDeal } from "./game.js";
+import { OF_CARDS } from "./questions.js";
+import { cardsIn, isSealed } from "./selectors.js";
+
+/**
+ * The next step for this player, and what its button says; null if there is none. The steps of a
+ * hand come first, and then what can be done with the selected cards.
+ *
+ * @param {any} page
+ * @param {string[]} names the actions that have a button, the most important first
+ * @returns {{ name: string, label: string } | null}
+ */
+export function nextStep(page, names) {
+  const { table, slots } = page;
+  if (table.round === null) return null;
+  const mayDo = (name) => isVisible(actionNamed(name), table);
+  const isPossible = (name) => disabledReason(actionNamed(name), page) === null;
+  const step = (name, label = null) => ({ name, label: label ?? texts.actions[name] });
+  if (isOver(table) && mayDo("closeRound")) return step("closeRound", texts.endHand);
+  if (!isSealed(table.state, "deck") && mayDo("shuffle") && isPossible("shuffle")) {
+    return step("shuffle");
+  }
+  if (mayDo("deal") && isPossible("deal")) {
+    const next = nextDeal(table);
+    if (next !== null || isUntouched(table)) return step("deal", next?.title);
+  }
+  // Where cards are passed, several ones are selected for that, and a single one to be played.
+  const moves = slots.length > 1 && names.includes("passTo") ? ["passTo", ...names] : names;
+  const ofCards = slots.length === 0 ? undefined : moves.find(
+    (name) => OF_CARDS.includes(name) && isPossible(name));
+  return ofCards === undefined ? null : step(ofCards);
+}
+
+/** Whether no card has left the deck. */
+function isUntouched({ state }) {
+  const all = Object.values(state.round.stacks).flat();
+  return all.length === cardsIn(state, "deck").length;
+}

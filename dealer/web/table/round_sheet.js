@@ -1,0 +1,97 @@
+/** The sheet between rounds: what the last one gave each player, and the button of the next one. */
+
+import { element, reconcile, setAttribute, setText } from "../dom.js";
+import { tableUrl } from "../server_url.js";
+import { table as texts } from "../texts.js";
+import { actionNamed, isVisible } from "./actions.js";
+import { dealsAtOnce, gameHelp, resultRule, titleOfFirstDeal } from "./game.js";
+import { showHelpCard } from "./help_card.js";
+import { resultOf } from "./result.js";
+import { seatNumber, updateSeatNumber } from "./seat_marks.js";
+import { nameAt } from "./selectors.js";
+import { betweenRounds } from "./wording.js";
+
+export class RoundSheet {
+  #page;
+  #sheet = element("div", { class: "between" });
+  #title = element("h2");
+  #winner = element("p", { class: "winner" });
+  #scores = element("ol", { class: "scores", role: "list", "aria-label": texts.result.label });
+  #unseen = element("p", { class: "muted" }, texts.roundNotSeen);
+  #sentence = element("p", { class: "muted" });
+  #start;
+  #check = element("a", { class: "button" }, texts.watchAudit);
+  #help;
+
+  constructor(container, page) {
+    this.#page = page;
+    this.#start = element("button", {
+      class: "primary", type: "button", onclick: (event) => page.click("openRound", event),
+    });
+    this.#help = element("button", {
+      class: "borderless", type: "button", onclick: () => showHelpCard(gameHelp()),
+    });
+    this.#sheet.append(
+      this.#title, this.#winner, this.#scores, this.#unseen, this.#sentence,
+      element("div", { class: "next" }, this.#start, this.#check, this.#help));
+    container.prepend(this.#sheet);
+  }
+
+  draw() {
+    const { table } = this.#page;
+    this.#sheet.hidden = table.round !== null;
+    if (table.round !== null) return;
+    const { rounds, closedRound } = table.state;
+    const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
+    const over = rounds > 0;
+    const help = gameHelp();
+    this.#title.hidden = !over && help === null;
+    setText(this.#title, over ? texts.roundIsOver({ round: rounds }) : help?.title ?? "");
+    this.#drawResult(closedRound);
+    this.#unseen.hidden = !over || closedRound !== null;
+    const sentence = betweenRounds({ closed: table.closed, rounds }, mayOpen);
+    this.#sentence.hidden = sentence === null;
+    setText(this.#sentence, sentence ?? "");
+    this.#start.hidden = !mayOpen;
+    setText(this.#start, startLabel(table));
+    this.#check.hidden = !over;
+    this.#check.href = tableUrl(table.id, `/audit#round=${rounds}`);
+    this.#help.hidden = help === null;
+    if (help !== null) setText(this.#help, texts.howToPlay({ game: help.title }));
+  }
+
+  /** The scores of a closed round by the game's rule; without one, those that were noted. */
+  #drawResult(round) {
+    const { table, markers } = this.#page;
+    const rule = resultRule();
+    const { unit, scores } = round === null ? { unit: null, scores: [] }
+      : rule === null ? { unit: "points", scores: notedScores(markers) }
+        : resultOf(rule, round.stacks);
+    const winners = scores.filter(({ best }) => best).map(({ seat }) => nameAt(table, seat));
+    this.#winner.hidden = winners.length === 0;
+    this.#scores.hidden = scores.length === 0;
+    setText(this.#winner, texts.result.winner({ count: winners.length, names: winners }));
+    reconcile(this.#scores, scores, {
+      key: ({ seat }) => seat,
+      create: () => element(
+        "li", {}, seatNumber(), element("bdi", { class: "name" }), element("b")),
+      update: (item, { seat, value, best }) => {
+        const [badge, name, score] = item.children;
+        updateSeatNumber(badge, seat);
+        setText(name, nameAt(table, seat));
+        setText(score, texts.result[unit]({ count: value }));
+        setAttribute(item, "data-best", best);
+      },
+    });
+  }
+}
+
+const notedScores = ({ scores }) =>
+  [...scores].map(([seat, value]) => ({ seat, value, best: false })).sort((a, b) => a.seat - b.seat);
+
+/** The name of the next step between rounds. */
+function startLabel(table) {
+  const { rounds } = table.state;
+  if (!dealsAtOnce(table)) return rounds === 0 ? texts.startFirst : texts.startRound;
+  return rounds === 0 ? titleOfFirstDeal() ?? texts.startDeal : texts.dealAgain;
+}
