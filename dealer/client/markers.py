@@ -1,7 +1,8 @@
 """Markers: the newest notes of the kinds that have a meaning in every game.
 
-A turn marker, a dealer button, scores and counters are notes, which anybody whom the rules let
-annotate may add; they move no card and the server does not check them. PROTOCOL.md has their texts.
+A turn marker, its clock, a dealer button, scores and counters are notes, which anybody whom the
+rules let annotate may add; they move no card and the server does not check them. PROTOCOL.md has
+their texts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from dealer.game.events import Event, NoteAdded
 
 _SEAT = re.compile(r"[1-9][0-9]{0,9}")
+_CLOCK = re.compile(r"0|[1-9][0-9]{0,4}")
 _NUMBER = r"0|-?[1-9][0-9]{0,14}"
 _SCORE = re.compile(rf"([1-9][0-9]{{0,9}}):({_NUMBER})")
 _COUNTER = re.compile(rf"([^:]{{1,64}}):({_NUMBER})")
@@ -35,6 +37,8 @@ class Markers:
 
     def __init__(self) -> None:
         self.turn: int | None = None
+        self.clock = 0
+        """Seconds of a turn, from the last `turn` on; 0 for no clock."""
         self.dealer_button: int | None = None
         self.scores: dict[int, int] = {}
         self.counters: dict[str, int] = {}
@@ -49,6 +53,8 @@ class Markers:
         match event.kind:
             case "turn" if _SEAT.fullmatch(text):
                 self.turn = int(text)
+            case "clock" if _CLOCK.fullmatch(text):
+                self.clock = int(text)
             case "dealer_button" if _SEAT.fullmatch(text):
                 self.dealer_button = int(text)
             case "score" if found := _SCORE.fullmatch(text):

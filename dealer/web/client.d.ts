@@ -501,6 +501,8 @@ export interface TableState {
 export interface Markers {
   /** The seat whose turn it is. */
   readonly turn: number | null;
+  /** The seconds that a turn lasts, from the last note of the kind `turn` on; 0 for no clock. */
+  readonly clock: number;
   readonly dealerButton: number | null;
   /** By seat. */
   readonly scores: ReadonlyMap<number, number>;

@@ -83,6 +83,7 @@ async def connect(request: Any, real_server: Any) -> AsyncIterator[Any]:
 
 NOTES = [
     ("turn", "1"), ("turn", "2"), ("turn", "0"), ("turn", "the next"), ("dealer_button", "1"),
+    ("clock", "30"), ("clock", "45"), ("clock", "-1"), ("clock", "07"), ("clock", "100000"),
     ("score", "1:10"), ("score", "2:0"), ("score", "1:-5"), ("score", "1:-0"), ("score", "1:1.5"),
     ("counter", "pot, in $:120"), ("counter", "a:b:1"), ("counter", ":1"),
     ("phrase", "thanks"), ("phrase", "well-played"), ("phrase", "Well played!"),
@@ -191,7 +192,7 @@ async def test_markers_are_the_newest_notes(connect):
             await ada.note(kind, text)
         await bob.until(lambda table: table.version == ada.version)
         assert vars(bob.markers) == vars(ada.markers)
-        assert (bob.markers.turn, bob.markers.dealer_button) == (2, 1)
+        assert (bob.markers.turn, bob.markers.dealer_button, bob.markers.clock) == (2, 1, 45)
         assert bob.markers.scores == {1: -5, 2: 0}
         assert bob.markers.counters == {"pot, in $": 120}
         assert bob.markers.phrase == (1, "well-played")

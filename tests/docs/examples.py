@@ -13,6 +13,7 @@ SITE = "tests/docs/test_site.py::site"
 TUTORIAL = "tests/docs/test_tutorials.py::test_a_tutorial"
 CLIENT = "tests/web/client/test_document.py"
 SERVICE = "tests/foreign/test_services_document.py::test_a_whole_service"
+CLOCK = "tests/foreign/test_services_document.py::test_the_service_with_a_clock"
 WITH_CURL = f"{BLOCKS}::test_a_service_with_curl"
 FOLLOWER = "tests/feed/test_readme.py::test_a_follower"
 SIGNATURES = (
@@ -49,7 +50,8 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/web/README.md": {"js": f"{BLOCKS}::test_the_verifier_in_a_program"},
     "dealer/gateway/SERVICES.md": {
         "sh dealer serve": FLAGS,
-        "sh": WITH_CURL, "json": WITH_CURL, "python": SERVICE, "js": SERVICE,
+        "sh": WITH_CURL, "json": WITH_CURL, "python import asyncio, os": CLOCK,
+        "python": SERVICE, "js": SERVICE,
     },
     "dealer/gateway/DECKS.md": {"sh": f"{BLOCKS}::test_a_deck_with_curl"},
     "dealer/feed/README.md": {

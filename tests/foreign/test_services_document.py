@@ -11,11 +11,12 @@ import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 
 import pytest
 
+from dealer.client import connect
 from tests.chaos.feeds import read_leaves
 from tests.e2e.test_services import connected
 from tests.gateway.rpc_client import RpcClient
@@ -27,7 +28,9 @@ DOCUMENT = (Path(__file__).parents[2] / "dealer/gateway/SERVICES.md").read_text(
 PROGRAMS = dict(
     re.findall(r"```(\w+)\n(.*?)```", DOCUMENT.split("\n## A whole service\n")[1], re.DOTALL)
 )
+CLOCK = re.findall(r"```python\n(import asyncio, os\n.*?)```", DOCUMENT, re.DOTALL)
 LINES_MAX = 40
+CLOCK_LINES_MAX = 30
 
 
 def python(folder: Path) -> list[str]:
@@ -138,6 +141,37 @@ async def test_a_whole_service(tmp_path: Path, build: Callable[[Path], list[str]
             assert again == table
             await stored_all(server, folder, table)
         await host.close()
+
+
+async def test_the_service_with_a_clock(tmp_path: Path) -> None:
+    """A turn whose time is up goes to the next player, and from the last one to the first."""
+    (program,) = CLOCK
+    (tmp_path / "clock.py").write_text(program, encoding="utf-8")
+    async with ServerProcess(tmp_path) as server:
+        key = (await server.run_command("key", "add", "clock", "--may", "open,read")).strip()
+        await (await connected(server, key)).close()
+        async with AsyncExitStack() as stack:
+            ada, bob = [
+                await stack.enter_async_context(connect(server.url, name=name))
+                for name in ("Ada", "Bob")
+            ]
+            command = [sys.executable, "clock.py"]
+            environment = {"HOUSE": server.url, "KEY": key}
+            process = await stack.enter_async_context(running(command, tmp_path, environment))
+            assert process.stdout is not None
+            line = await asyncio.wait_for(process.stdout.readline(), PATIENT)
+            table = await ada.join(line.decode().strip())
+            await bob.join(table.id)
+            await table.note(kind="clock", text="1")
+            async with asyncio.timeout(PATIENT):
+                await table.note(kind="turn", text="1")
+                await table.until(lambda now: now.markers.turn == 2)
+                await table.until(lambda now: now.markers.turn == 1)
+
+
+def test_the_program_with_a_clock_is_short() -> None:
+    (program,) = CLOCK
+    assert len(program.splitlines()) <= CLOCK_LINES_MAX
 
 
 @pytest.mark.parametrize("language", ["python", "js", "go"])

@@ -70,13 +70,14 @@ def test_markers_read_each_event_once_and_keep_earlier_values() -> None:
         const first = fold.of(events);
         const same = fold.of(events) === first;
         events.push(note("score", "2:7"), note("counter", "pot:3"), note("phrase", "yes", 2));
+        events.push(note("clock", "90"), note("clock", "1.5"));
         const second = fold.of(events);
         const shown = ({{ scores, counters, ...others }}) =>
           ({{ ...others, scores: [...scores], counters: [...counters] }});
         console.log(JSON.stringify([reads, same, shown(first), shown(second)]));
     """)
     empty = {"dealerButton": None, "reaction": None}
-    first = {"turn": 2, "phrase": None, "scores": [[1, -5]], "counters": []}
-    second = {"turn": 2, "phrase": {"seat": 2, "text": "yes"}}
+    first = {"turn": 2, "clock": 0, "phrase": None, "scores": [[1, -5]], "counters": []}
+    second = {"turn": 2, "clock": 90, "phrase": {"seat": 2, "text": "yes"}}
     second |= {"scores": [[1, -5], [2, 7]], "counters": [["pot", 3]]}
-    assert found == [6, True, empty | first, empty | second]
+    assert found == [8, True, empty | first, empty | second]

@@ -8,6 +8,7 @@ import { HistoryFold } from "./fold.js";
 const SEAT = /^[1-9][0-9]{0,9}$/;
 const SCORE = /^([1-9][0-9]{0,9}):(0|-?[1-9][0-9]{0,14})$/;
 const COUNTER = /^([^:]{1,64}):(0|-?[1-9][0-9]{0,14})$/u;
+const CLOCK = /^(0|[1-9][0-9]{0,4})$/;
 const PHRASE = /^[a-z0-9._-]{1,64}$/;
 const REACTION = /^.{1,16}$/su;
 
@@ -18,6 +19,7 @@ const REACTION = /^.{1,16}$/su;
 const READERS = {
   turn: (text) => (SEAT.test(text) ? { of: Number(text), value: null } : null),
   dealer_button: (text) => (SEAT.test(text) ? { of: Number(text), value: null } : null),
+  clock: (text) => (CLOCK.test(text) ? { of: null, value: Number(text) } : null),
   score: (text) => {
     const found = SCORE.exec(text);
     return found && { of: Number(found[1]), value: Number(found[2]) };
@@ -44,7 +46,7 @@ export function markerIn({ type, public: event }) {
 
 /** @type {Markers} */
 const NONE = {
-  turn: null, dealerButton: null, scores: new Map(), counters: new Map(),
+  turn: null, clock: 0, dealerButton: null, scores: new Map(), counters: new Map(),
   phrase: null, reaction: null,
 };
 
@@ -59,6 +61,7 @@ export function markersFold() {
 /** @returns {Markers} */
 function withNote(markers, { kind, seat, text }, { of, value }) {
   if (kind === "turn") return { ...markers, turn: of };
+  if (kind === "clock") return { ...markers, clock: value };
   if (kind === "dealer_button") return { ...markers, dealerButton: of };
   if (kind === "score") return { ...markers, scores: new Map(markers.scores).set(of, value) };
   if (kind === "counter") {
