@@ -23,11 +23,15 @@ SEAT = "{seat}"
 PICTURE_MAX = 5
 """Cards of a game's picture."""
 
+TURNS = ("play", "discard", "draw")
+"""The moves by which a player can pass the turn on."""
+
+_ORDER = ("turns", "tricks")
 _GAME = (
     *("game", "title", "players", "picture", "deck", "rules", "piles"),
     *("deal", "turn", "result", "buttons", "help"),
 )
-ONLY = frozenset(_GAME) - {"title"}
+ONLY = frozenset((*_GAME, *_ORDER)) - {"title"}
 """Members by which a file is a game's: a pack's has none of them."""
 
 _DECK = ("standard", "cards", "pack", "decks")
@@ -46,7 +50,7 @@ def read(
 
     `deck` of the result is as `table.open` takes it, `cards` the number of its cards.
     """
-    members.only(given, _GAME, "")
+    members.only(given, _GAME + _ORDER, "")
     if members.name(given.get("game", name), "game") != name:
         raise ConfigurationError(f'game must be "{name}", like the name of the file.')
     players = _players(given.get("players"))
@@ -76,6 +80,7 @@ def read(
         "cards": cards,
         **({"pack": pack} if pack is not None else {}),
         "rules": _rules(given.get("rules", {})),
+        **_order(given),
         "piles": piles,
         "deal": deals,
         **({"turn": turn} if turn is not None else {}),
@@ -83,6 +88,25 @@ def read(
         "buttons": _buttons(given.get("buttons", [])),
         "help": help_,
     }
+
+
+def _order(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Which moves pass the turn on, and the suit of trumps; neither if the game does not say it."""
+    order: dict[str, Any] = {}
+    if "turns" in given:
+        order["turns"] = members.items(given["turns"], "turns", most=len(TURNS))
+        for move in order["turns"]:
+            if move not in TURNS:
+                raise ConfigurationError(
+                    f"turns: {json.dumps(move)} is none of {', '.join(TURNS)}."
+                )
+    if "tricks" in given:
+        tricks = members.mapping(given["tricks"], "tricks", ("trumps",))
+        trumps = tricks.get("trumps", "")
+        if trumps not in ("", *SUITS):
+            raise ConfigurationError(f"tricks: trumps must be one of {', '.join(SUITS)}.")
+        order["tricks"] = {"trumps": trumps}
+    return order
 
 
 def _list(given: Mapping[str, Any], name: str, most: int) -> list[Any]:

@@ -57,6 +57,14 @@ def test_a_picture_has_cards_of_the_deck() -> None:
     assert "picture" not in game()
 
 
+def test_turns_and_tricks_are_there_only_if_the_game_has_them() -> None:
+    assert {"turns", "tricks"}.isdisjoint(game())
+    found = game(turns=[], tricks={})
+    assert (found["turns"], found["tricks"]) == ([], {"trumps": ""})
+    found = game(turns=["play", "draw"], tricks={"trumps": "s"})
+    assert (found["turns"], found["tricks"]) == (["play", "draw"], {"trumps": "s"})
+
+
 PILE = {"name": "board", "title": "Board"}
 
 
@@ -116,6 +124,12 @@ def test_a_wrong_result_is_refused(result: Any, sentence: str) -> None:
         ({"piles": [PILE | {"spread": 1}]}, "piles, 1: spread must be true, false or"),
         ({"piles": [PILE], "turn": "elsewhere"}, "turn must be the name of one of the piles"),
         ({"turn": 7}, "turn must be the name of one of the piles"),
+        ({"turns": ["play", "pass"]}, 'turns: "pass" is none of play, discard, draw'),
+        ({"turns": [["play"]]}, 'turns: ["play"] is none of'),
+        ({"turns": "play"}, "turns must be a list"),
+        ({"tricks": {"trumps": "S"}}, "tricks: trumps must be one of s, h, d, c"),
+        ({"tricks": {"trump": "s"}}, "trump"),
+        ({"tricks": True}, "tricks must be"),
         ({"deal": {"each": 14}}, "deal: for 4 players it takes 56 cards, but the deck has 52"),
         ({"deal": {"each": {"3": 5}}}, "deal, 1: each: it says nothing for 2 players"),
         ({"deal": {"each": {"x": 5}}}, 'deal, 1: each: "x" is not a number of players'),

@@ -71,6 +71,13 @@ function findPile(name) {
 export const hasTricks = () =>
   preset?.piles.some(({ name }) => name.startsWith("won:")) ?? false;
 
+/** The suit of trumps, empty for none; null if the game does not say how tricks are won. */
+export const trumpsOfGame = () => preset?.tricks?.trumps ?? null;
+
+/** Whether players have turns, and whether a move passes the turn on. */
+export const hasTurns = () => preset?.turns !== undefined;
+export const passesTurn = (move) => preset?.turns?.includes(move) ?? false;
+
 /** The pile onto which a tap on the deck turns a card, as a stack name; null if it draws. */
 export const turnsOnto = () => (preset?.turn === undefined ? null : `pile:${preset.turn}`);
 
