@@ -1,5 +1,7 @@
 /** What a page loads after its first paint: styles and pictures. */
 
+import { addPips } from "./pips.js";
+
 /** Whether the page came from the server: a copy on a disk has no other files. */
 export const isServed = () => document.querySelector('link[rel="manifest"]') !== null;
 
@@ -18,8 +20,11 @@ export function addStyles(path) {
   document.head.append(link);
 }
 
-/** Load the pictures of court cards when the page is idle; until then cards show their letters. */
-export function addCourtPictures() {
+/** Load the pictures of cards when the page is idle; until then cards show letters and one suit. */
+export function addCardPictures() {
   const idle = globalThis.requestIdleCallback ?? ((run) => setTimeout(run, 200));
-  idle(() => addStyles("courts.css"));
+  idle(() => {
+    addStyles("courts.css");
+    if (isServed()) addPips();
+  });
 }

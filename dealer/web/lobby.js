@@ -4,7 +4,7 @@ import { cardElement, drawCard } from "./cards.js";
 import { browserStore, connect } from "./client.js";
 import { brandLogo, brandTitle, element, safeText, field, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
-import { addCourtPictures } from "./late_styles.js";
+import { addCardPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
 import { withoutIsolates } from "./messages.js";
 import { ARRIVING, PLAYER, goTo, ownTables, remember, stored, tabStored } from "./page_storage.js";
@@ -29,7 +29,7 @@ const choices = new Choices(showCardsOf);
 
 document.querySelector("#lobby").append(welcome(), columns(), footer());
 document.title = texts.title({ brand: brandTitle() ?? "dealer" });
-addCourtPictures();
+addCardPictures();
 
 const house = connect(socketUrl(), { name: name.value || texts.guest, store: browserStore(stored) });
 house.then(refresh, (error) => setText(empty, errorText(error)));

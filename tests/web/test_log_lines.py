@@ -73,6 +73,9 @@ def test_another_note_is_its_text() -> None:
     [
         ("turn", "1", "It is your turn.", "It is Ada’s turn."),
         ("dealer_button", "1", "You have the dealer button.", "Ada has the dealer button."),
+        ("clock", "30", "Each turn has 30 seconds now.", "Each turn has 30 seconds now."),
+        ("clock", "1", "Each turn has 1 second now.", "Each turn has 1 second now."),
+        ("clock", "0", "Turns have no clock now.", "Turns have no clock now."),
         ("score", "1:-12", "Your score: -12.", "Ada’s score: -12."),
         ("counter", "pot:120", "pot: 120.", "pot: 120."),
         ("phrase", "well-played", "Bob: Well played!", "Bob: Well played!"),

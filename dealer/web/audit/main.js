@@ -3,7 +3,7 @@
 import { cardElement } from "../cards.js";
 import { byId, element, safeText, save, setAttribute, setText } from "../dom.js";
 import { languageSwitch } from "../language.js";
-import { addCourtPictures, isServed } from "../late_styles.js";
+import { addCardPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { tableUrl } from "../server_url.js";
 import { loadGame } from "../table/game.js";
@@ -202,7 +202,7 @@ fillTexts();
 byId("theme").append(themeSwitch(), languageSwitch());
 listen();
 listenToReplay();
-addCourtPictures();
+addCardPictures();
 if (isServed()) keepOffline();
 if (io.hasEmbedded()) load(io.readEmbedded(), texts.checking);
 else if (tableOfAddress !== null) {

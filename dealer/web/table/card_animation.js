@@ -5,6 +5,7 @@
  */
 
 import { cardElement } from "../cards.js";
+import { wonBy } from "./selectors.js";
 
 const MAX_CARDS = 60;
 const DURATION_MS = 300;
@@ -54,6 +55,17 @@ export function animateMoves(before, state, own) {
   // measurements would cost a layout of all of it.
   const measured = moves.map((move) => ({ ...move, ...endOf(move, own) }));
   measured.forEach((move, index) => animate(move, index * stagger));
+}
+
+/** The chip of the player who wins a trick leaps for joy; the cards of the trick fly to it. */
+export function celebrate({ type, live, public: event }) {
+  const seat = type === "CardMoved" && event.from === "pile:table" ? wonBy(event.to) : null;
+  if (seat === null || !live || reducedMotion.matches || document.hidden) return;
+  const chip = find(`.chip[data-seat="${seat}"]`);
+  if (chip === null || chip.getAnimations().length > 0) return;
+  chip.animate(
+    [{ scale: 1 }, { scale: 1.45, boxShadow: "0 0 0 6px #f2c14e" }, { scale: 0.94 }, { scale: 1 }],
+    { duration: 700, delay: DURATION_MS, easing: "ease-out" });
 }
 
 /** Where a card is going: the element in the hand if it is there, and its rectangle. */

@@ -7,16 +7,16 @@ import { bubbleElement } from "./bubbles.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import {
-  marksElement, marksOf, marksText, seatNumber, updateMarks, updateSeatNumber,
+  chipElement, marksElement, marksOf, marksText, updateChip, updateMarks,
 } from "./seat_marks.js";
-import { cardsShown, handOf, pilesOfSeat, shownRound } from "./selectors.js";
+import { cardsShown, handOf, nameAt, pilesOfSeat, shownRound } from "./selectors.js";
 
 const SORT_KEYS = { suit: "t", rank: "n" };
 
 export class Hand {
   #page;
   #title = element("h2", { id: "hand-title" });
-  #number = seatNumber();
+  #chip = chipElement();
   #marks = marksElement();
   #marksText = element("p", { id: "own-marks", class: "visually-hidden" });
   #before = element("span", { class: "before" });
@@ -41,7 +41,7 @@ export class Hand {
     this.#list.addEventListener("focusin", ({ target }) => this.#onFocus(target));
     container.append(
       element("div", { class: "hand-head" },
-        this.#number, this.#title, this.#marks, this.#before, element("div", {
+        this.#chip, this.#title, this.#marks, this.#before, element("div", {
           class: "sorts", role: "group", "aria-label": texts.sort,
         }, ...this.#sortButtons), this.#bubble),
       element("div", { class: "hand-frame scroll-frame" }, this.#list),
@@ -103,7 +103,7 @@ export class Hand {
     const { table, bubbles } = this.#page;
     if (table.seat === null) return;
     const marks = marksOf(this.#page, table.seat);
-    updateSeatNumber(this.#number, table.seat);
+    updateChip(this.#chip, { seat: table.seat, name: nameAt(table, table.seat) });
     updateMarks(this.#marks, marks);
     setText(this.#marksText, texts.ownMarks({ seat: table.seat, marks: marksText(marks) || null }));
     setAttribute(this.#list.closest("#own"), "data-turn", marks.turn);

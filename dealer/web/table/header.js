@@ -14,8 +14,9 @@ import { dialog } from "./dialogs.js";
 import { gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { showInvitation, showOwnLink } from "./links.js";
-import { openPlayers, setCounter } from "./seat_menu.js";
+import { openPlayers, setClock, setCounter } from "./seat_menu.js";
 import { hostCollects, isAllowed } from "./selectors.js";
+import { hasSounds, useSounds } from "./sounds.js";
 import { statusOf } from "./wording.js";
 
 export class Header {
@@ -73,6 +74,10 @@ export class Header {
       type: "checkbox", onchange: ({ target }) => useFourColours(target.checked),
     });
     colours.checked = usesFourColours();
+    const sounds = element("input", {
+      type: "checkbox", onchange: ({ target }) => useSounds(target.checked),
+    });
+    sounds.checked = hasSounds();
     const link = (href, text, attributes = {}) =>
       element("a", { class: "button", href, ...attributes }, text);
     const actions = ["closeRound", "becomeHost", "leave", "closeTable"].filter(
@@ -82,6 +87,7 @@ export class Header {
       help === null ? null : [texts.howToPlay({ game: help.title }), () => showHelpCard(help)],
       table.seats.size > 0 ? [texts.hosts.players, openPlayers] : null,
       isAllowed(table, "annotate") ? [texts.notes.counter, setCounter] : null,
+      table.host && isAllowed(table, "annotate") ? [texts.notes.clock, setClock] : null,
       table.token === null ? null : [texts.otherDevice, showOwnLink],
       [texts.help, () => this.#page.help()],
     ].filter((one) => one !== null);
@@ -89,6 +95,7 @@ export class Header {
       themeSwitch(),
       languageSwitch(),
       element("label", { class: "choice" }, colours, texts.fourColours),
+      element("label", { class: "choice" }, sounds, texts.sounds),
       hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
       element("div", { class: "choices below" },
         link(serverUrl(), texts.allTables),

@@ -6,12 +6,12 @@
  */
 
 import { HouseCheated, Refused, browserStore } from "../client.js";
-import { addCourtPictures } from "../late_styles.js";
+import { addCardPictures } from "../late_styles.js";
 import { REMOVED, keepOwnTable, persistent, remember, stored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
-import { animateMoves, positionsOf } from "./card_animation.js";
+import { animateMoves, celebrate, positionsOf } from "./card_animation.js";
 import { openPile, turnOfColumn } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
 import { Clicks } from "./clicks.js";
@@ -36,9 +36,12 @@ import { openSeat } from "./seat_menu.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
+import { soundOf } from "./sounds.js";
 import { Stacks } from "./stacks.js";
 import { toaster } from "./toast.js";
 import { Toolbar } from "./toolbar.js";
+import { TurnClock } from "./turn_clock.js";
+import { Turns } from "./turns.js";
 
 const MAX_COUNT = 52;
 
@@ -248,6 +251,7 @@ class TablePage {
     this.table = table;
     this.#build();
     for (const event of table.history) this.log.add(event);
+    const turns = new Turns(this);
     let { version, seat } = table;
     table.on("event", (event) => {
       version = event.version;
@@ -255,6 +259,9 @@ class TablePage {
       ({ seat } = table);
       this.log.add(event);
       this.bubbles.onEvent(event);
+      turns.onEvent(event);
+      soundOf(event);
+      celebrate(event);
     });
     table.on("changed", () => {
       if (table.version > version) this.log.addGap();
@@ -270,7 +277,7 @@ class TablePage {
     table.on("ended", (error) => this.#onEnded(error));
     this.draw();
     followOffers(this);
-    addCourtPictures();
+    addCardPictures();
     loadPresentation(this, find("#notice"));
   }
 
@@ -290,7 +297,8 @@ class TablePage {
     const badge = new FairnessBadge(find("#middle"), this);
     const header = new Header(find("#header"), this);
     const seats = new Seats(find("#seats"), this);
-    this.#parts = [toolbar, seats, stacks, sheet, this.hand, this.log, quick, badge, header];
+    const clock = new TurnClock(this);
+    this.#parts = [toolbar, seats, stacks, sheet, this.hand, this.log, quick, badge, header, clock];
     this.shortcuts = new Shortcuts(this, {
       "?": () => this.help(), i: () => showInvitation(this), m: () => badge.open(),
       z: () => header.menu(), t: () => this.hand.sort("suit"), n: () => this.hand.sort("rank"),

@@ -1,12 +1,13 @@
 /** One pile as an element: its cards, its name and their number; in the middle, or before a seat. */
 
-import { cardElement, cardName, drawCard } from "../cards.js";
+import { cardElement, cardName, cardSign, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { hasTricks, spreadInGame } from "./game.js";
 import { playedBy } from "./history.js";
 import { colourOf } from "./seat_marks.js";
 import { cardsShown, pileName, seatOfPile } from "./selectors.js";
+import { leadingCard } from "./trick.js";
 import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
@@ -48,7 +49,9 @@ export function updatePile(item, page) {
   setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
   setAttribute(item, "data-shuffling", state.round?.shuffle?.stack === name);
   setAttribute(item, "data-drag", state.round !== null && cards.length > 0 ? name : null);
-  setText(title, name === "deck" ? texts.deck : pileTitle(pileName(name)));
+  const leading = trick ? leadingCard(page.table) : null;
+  setText(title, leading !== null ? texts.tricks.leads({ card: cardSign(leading.card) })
+    : name === "deck" ? texts.deck : pileTitle(pileName(name)));
   setText(count, String(cards.length));
   setAttribute(button, "aria-label", labelOf(name, cards, shown, state.round !== null));
   reconcile(pictures, shown, {
@@ -56,7 +59,9 @@ export function updatePile(item, page) {
     create: (card) => cardElement(shownFace(card)),
     update: (picture, card) => {
       if ((picture.dataset.card ?? null) !== shownFace(card)) drawCard(picture, shownFace(card));
-      if (trick) putBeforePlayer(picture, page.table, card);
+      if (!trick) return;
+      putBeforePlayer(picture, page.table, card);
+      setAttribute(picture, "data-leads", card.slot === leading?.slot);
     },
   });
 }

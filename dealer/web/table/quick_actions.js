@@ -1,14 +1,18 @@
 /** A button in the middle for what is likely to come next: passing the turn on, giving a trick. */
 
-import { element, setText } from "../dom.js";
+import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
+import { trickTo } from "./actions.js";
 import { isAllowed, isTrick, nameAt, nextSeat } from "./selectors.js";
+import { leadingCard } from "./trick.js";
 
 export class QuickActions {
   #page;
   #bar = element("div", { class: "quick", role: "group", "aria-label": texts.quickActions });
   #passTurn;
   #trick;
+  #winner;
+  #leader = null; // the seat that has played the card that leads
 
   constructor(container, page) {
     this.#page = page;
@@ -17,7 +21,11 @@ export class QuickActions {
       onclick: (event) => page.click(name, event),
     });
     [this.#passTurn, this.#trick] = [button("passTurn"), button("trick")];
-    this.#bar.append(this.#passTurn, this.#trick);
+    this.#winner = element("button", {
+      type: "button", class: "primary", hidden: true,
+      onclick: () => page.attempt(trickTo(this.#leader)),
+    });
+    this.#bar.append(this.#passTurn, this.#winner, this.#trick);
     container.append(this.#bar);
   }
 
@@ -27,7 +35,14 @@ export class QuickActions {
     const next = seat === null ? undefined : nextSeat(table, seat);
     const ownTurn = seat !== null && markers.turn === seat && next !== seat;
     this.#trick.hidden = !isAllowed(table, "pile") || !isTrick(table);
-    setText(this.#trick, texts.tricks.toPlayer);
+    this.#leader = this.#trick.hidden ? null : leadingCard(table)?.seat ?? null;
+    const known = this.#leader !== null;
+    this.#winner.hidden = !known;
+    if (known) setText(this.#winner, texts.tricks.to({ name: nameAt(table, this.#leader) }));
+    // Beside the winner's button a sign is enough for the others.
+    setText(this.#trick, known ? "…" : texts.tricks.toPlayer);
+    setAttribute(this.#trick, "aria-label", known ? texts.tricks.toPlayer : null);
+    setAttribute(this.#trick, "title", known ? texts.tricks.toPlayer : null);
     // One at a time, since a phone has little room: the trick comes before the next turn.
     this.#passTurn.hidden = !ownTurn || !isAllowed(table, "annotate") || !this.#trick.hidden;
     if (ownTurn) setText(this.#passTurn, texts.notes.passTurnTo({ name: nameAt(table, next) }));

@@ -41,6 +41,7 @@ export function changeSentence(kind, to, { own, name }) {
 export function markerSentence({ kind, text, value }, { own, name }) {
   return {
     turn: () => (own ? lines.yourTurn : lines.turn({ name })),
+    clock: () => (value === 0 ? lines.noClock : lines.clock({ seconds: value })),
     dealer_button: () => (own ? lines.yourButton : lines.button({ name })),
     score: () => (own ? lines.yourScore : lines.score)({ name, score: number(value) }),
     counter: () => lines.counter({ name: safeText(value[0]), value: number(value[1]) }),

@@ -1,4 +1,4 @@
-/** The marks of a seat: its number and colour, host, dealer button, turn, score. */
+/** The marks of a seat: its chip, host, dealer button, turn, score. */
 
 import { element, setAttribute, setText } from "../dom.js";
 import { number, table as texts } from "../texts.js";
@@ -23,15 +23,26 @@ export function marksOf({ table, markers }, seat) {
   };
 }
 
-/** The seat's number on its colour. */
-export function seatNumber() {
-  return element("span", { class: "seat-number", "aria-hidden": "true" });
+/** A player's chip: the initials in the seat's colour; a ring at the player's turn. */
+export function chipElement() {
+  return element("span", { class: "chip", "aria-hidden": "true" });
 }
 
-/** @param {HTMLElement} picture from `seatNumber` */
-export function updateSeatNumber(picture, seat) {
-  setText(picture, String(seat));
-  setAttribute(picture, "data-colour", colourOf(seat));
+/** @param {HTMLElement} chip from `chipElement` */
+export function updateChip(chip, { seat, name }) {
+  setText(chip, initialsOf(name));
+  setAttribute(chip, "data-colour", colourOf(seat));
+  setAttribute(chip, "data-seat", seat);
+}
+
+/** A letter with its marks, or an emoji of several parts, is one. */
+const letters = new Intl.Segmenter();
+
+/** The first letters of the first two words of a name. */
+export function initialsOf(name) {
+  return name.trim().split(/\s+/u).slice(0, 2)
+    .map((word) => letters.segment(word)[Symbol.iterator]().next().value?.segment ?? "")
+    .join("").toLocaleUpperCase();
 }
 
 /** The number of a seat's colour in seats.css. */
@@ -43,15 +54,14 @@ export function marksElement() {
   return element(
     "span", { class: "marks", "aria-hidden": "true" },
     mark("bot", texts.marks.bot),
-    mark("turn", "▶\ufe0e"), mark("host", "★\ufe0e"), mark("dealer", "D"), mark("score", ""),
+    mark("host", "★\ufe0e"), mark("dealer", "D"), mark("score", ""),
   );
 }
 
 /** @param {HTMLElement} container from `marksElement` */
-export function updateMarks(container, { bot, host, dealer, turn, score }) {
-  const [isBot, atTurn, hosts, deals, points] = /** @type {any} */ (container.children);
+export function updateMarks(container, { bot, host, dealer, score }) {
+  const [isBot, hosts, deals, points] = /** @type {any} */ (container.children);
   isBot.hidden = !bot;
-  atTurn.hidden = !turn;
   hosts.hidden = !host;
   deals.hidden = !dealer;
   points.hidden = score === null;

@@ -13,6 +13,8 @@ import { changeOfSeat } from "./seat_change.js";
 import { cardsShown, freeSeats, handOf, isAllowed, isTrick, nameAt } from "./selectors.js";
 import { handContents, seatDetails } from "./wording.js";
 
+const CLOCK_MAX = 99_999; // seconds
+
 /** Show the menu of any seat, also of the player's own, and carry out what is chosen. */
 export async function openSeat(page, seat) {
   const { table, count } = page;
@@ -160,4 +162,11 @@ function describe(table, seat) {
 export async function setCounter(page) {
   const answer = await askCounter(page.table.markers.counters);
   if (answer !== null) await page.attempt(noting("counter", `${answer.name}:${answer.number}`));
+}
+
+/** Ask how many seconds a turn lasts, and note that; 0 is no clock. */
+export async function setClock(page) {
+  const { clock } = page.table.markers;
+  const answer = await askNumber(texts.notes.clockSeconds, clock, { min: 0, max: CLOCK_MAX });
+  if (answer !== null) await page.attempt(noting("clock", String(answer.number)));
 }

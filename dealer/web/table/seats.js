@@ -6,11 +6,11 @@ import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
 import { drawSeatPiles } from "./pile_view.js";
 import {
-  marksElement, marksOf, marksText, seatNumber, updateMarks, updateSeatNumber,
+  chipElement, marksElement, marksOf, marksText, updateChip, updateMarks,
 } from "./seat_marks.js";
-import { handOf, seatsAround } from "./selectors.js";
+import { handOf, seatsAround, shownRound } from "./selectors.js";
 
-const MAX_BACKS = 8; // that are drawn; a number says how many cards there are
+const MAX_BACKS = 5; // that are drawn; a number says how many cards there are
 const MAX_FACES = 52;
 
 export class Seats {
@@ -47,9 +47,7 @@ export class Seats {
         class: "seat", type: "button", "data-drop": handOf(seat), "data-stack": handOf(seat),
         onclick: () => this.#page.onSeatTap(seat),
       },
-      element("span", { class: "who" },
-        seatNumber(), element("bdi", { class: "name" }),
-        element("span", { class: "dot", "aria-hidden": "true" })),
+      chipElement(), element("bdi", { class: "name" }),
       element("span", { class: "holding" },
         element("span", { class: "backs", "aria-hidden": "true" }),
         element("span", { class: "count" }), marksElement()),
@@ -60,7 +58,7 @@ export class Seats {
 
   #update(item, { seat, name, taken, here, cards, piles, place }) {
     const [button, before, bubble] = item.children;
-    const [who, holding, faces] = button.children;
+    const [chip, title, holding, faces] = button.children;
     const [backs, count, marks] = holding.children;
     const presence = taken ? { true: "here", false: "away", null: "unknown" }[here] : "left";
     const found = marksOf(this.#page, seat);
@@ -69,10 +67,11 @@ export class Seats {
     setAttribute(item, "data-side", place.side);
     item.style.setProperty("--index", String(place.index));
     item.style.setProperty("--off", String(place.off));
-    updateSeatNumber(who.firstElementChild, seat);
-    setText(who.children[1], name);
+    updateChip(chip, { seat, name });
+    setText(title, name);
     updateMarks(marks, found);
     setText(count, String(cards.length));
+    count.hidden = shownRound(this.#page.table.state) === null;
     setAttribute(button, "aria-label", texts.seatLabel({
       name, seat, cards: cards.length, presence, marks: marksText(found) || null,
     }));

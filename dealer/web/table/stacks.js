@@ -1,13 +1,15 @@
 /** The middle of the table: the deck, the piles and counters. */
 
 import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
-import { number, table as texts } from "../texts.js";
+import { language, number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason } from "./actions.js";
-import { turnsOnto } from "./game.js";
+import { pilesOfGame, turnsOnto } from "./game.js";
 import { isColumn, isSpread, pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { cardsShown, pilesShown, shownRound } from "./selectors.js";
 
+/** Piles that a game has no need of until they have a card. */
+const COMES_LATER = /^pile:(discard|burn)$/;
 const ROW = 6; // spread cards that leave room for another stack on a phone
 
 export class Stacks {
@@ -90,7 +92,9 @@ function stacksShown(state) {
   if (state.round === null) {
     return ["deck", ...pilesShown(state)].filter((name) => cardsShown(state, name).length > 0);
   }
-  const piles = pilesShown(state);
+  const isNeeded = (name) => pilesOfGame() === null || !COMES_LATER.test(name);
+  const piles = pilesShown(state).filter(
+    (name) => isNeeded(name) || cardsShown(state, name).length > 0);
   // Columns come last, and what is beside the deck first.
   const rank = (name) => (name === turnsOnto() ? 0 : isColumn(name) ? 2 : 1);
   if (piles.some(isColumn)) piles.sort((a, b) => rank(a) - rank(b));

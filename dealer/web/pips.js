@@ -1,0 +1,58 @@
+/**
+ * The pips of number cards, as backgrounds in a style sheet of its own: `courts.css` says from which
+ * width of a card on they are shown, instead of one large suit.
+ */
+
+/** A suit's shape around 0, 20 units high, its colour, and that among four colours. */
+const SUITS = {
+  s: [
+    "M0-10C4-5 9-1 9 3 9 5.5 7 7 5 7 3.3 7 2 6.3 1 5 1.2 7.5 2 9 3.5 10H-3.5C-2 9-1.2 7.5-1 5" +
+      "-2 6.3-3.3 7-5 7-7 7-9 5.5-9 3-9-1-4-5 0-10Z", "#1d1f1c", "#1d1f1c",
+  ],
+  h: [
+    "M0 9C-4 4-9 0-9-4-9-7-7-9-4.6-9-2.6-9-.8-8 0-6 .8-8 2.6-9 4.6-9 7-9 9-7 9-4 9 0 4 4 0 9Z",
+    "#b31528", "#b31528",
+  ],
+  d: ["M0-10 7 0 0 10-7 0Z", "#b31528", "#1a4fb8"],
+  c: [
+    "M0-10A4.2 4.2 0 0 1 3-3A4.2 4.2 0 1 1 1 4C1.2 7 2 9 3.5 10H-3.5C-2 9-1.2 7-1 4A4.2 4.2 0 1 1" +
+      "-3-3A4.2 4.2 0 0 1 0-10Z", "#1d1f1c", "#156433",
+  ],
+};
+
+/** Heights of the pips in the middle, and at each side: 0 is the middle of the card, 6 the edge. */
+const RANKS = {
+  2: [[-6, 6], []], 3: [[-6, 0, 6], []], 4: [[], [-6, 6]], 5: [[0], [-6, 6]], 6: [[], [-6, 0, 6]],
+  7: [[-3], [-6, 0, 6]], 8: [[-3, 3], [-6, 0, 6]], 9: [[0], [-6, -2, 2, 6]],
+  T: [[-4, 4], [-6, -2, 2, 6]],
+};
+
+/** Draw number cards with as many pips as they have, from now on. */
+export function addPips() {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(Object.keys(SUITS).flatMap(
+    (suit) => Object.keys(RANKS).map((rank) => ruleOf(rank, suit))).join("\n"));
+  document.adoptedStyleSheets.push(sheet);
+}
+
+function ruleOf(rank, suit) {
+  const [shape, plain, ofFour] = SUITS[suit];
+  const card = `.card[data-card^="${rank}${suit}"][data-suit]`;
+  return [
+    `${card} { --pips: ${picture(rank, shape, plain)}; }`,
+    plain === ofFour ? "" : `.four-colour ${card} { --pips: ${picture(rank, shape, ofFour)}; }`,
+  ].join("");
+}
+
+/** A card of 100 by 140, as `url(…)`; pips below the middle are upside down. */
+function picture(rank, shape, colour) {
+  const [middle, side] = RANKS[rank];
+  const at = (x) => (y) => {
+    const place = `translate(${x} ${70 + y * 7.7}) scale(${y > 0 ? ".88-.88" : ".88"})`;
+    return `<use href="#p" transform="${place}"/>`;
+  };
+  const pips = [...middle.map(at(50)), ...side.flatMap((y) => [at(37)(y), at(63)(y)])].join("");
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 140"><defs>` +
+    `<path id="p" fill="${colour}" d="${shape}"/></defs>${pips}</svg>`;
+  return `url("data:image/svg+xml,${encodeURIComponent(svg)}")`;
+}

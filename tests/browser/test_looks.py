@@ -1,0 +1,238 @@
+"""How the table looks: chips, the clock, the cards of a trick, pips, and the room for them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from playwright.async_api import FloatRect, Locator, Page, expect
+
+from dealer.client import RemoteTable, connect
+from tests.browser.conftest import OpenPage
+from tests.browser.table_page import holds, own_cards, place
+from tests.browser.test_large_text import hearts, phone, trick
+from tests.harness.server_process import PATIENT, ServerProcess
+
+RANKS = "23456789TJQKA"
+
+
+def chip(page: Page, seat: int) -> Locator:
+    return page.locator(f'.chip[data-seat="{seat}"]')
+
+
+async def box(one: Locator) -> FloatRect:
+    found = await one.bounding_box()
+    assert found is not None
+    return found
+
+
+async def leader(page: Page) -> tuple[str, int]:
+    """The card that leads the trick, and the seat of its player, by the rules of hearts."""
+    cards: list[list[Any]] = await trick(page).evaluate_all(
+        "(all) => all.map((one) => [one.dataset.card, Number(one.dataset.colour)])"
+    )
+    suit = cards[0][0][1]
+    code, seat = max(
+        (one for one in cards if one[0][1] == suit), key=lambda one: RANKS.index(one[0][0])
+    )
+    return code, seat
+
+
+async def seated(stack: AsyncExitStack, server: ServerProcess, **opened: Any) -> list[RemoteTable]:
+    """Two players at a table, the first of whom is its host; their clients stay connected."""
+    ada, bob = [
+        await stack.enter_async_context(connect(server.url, name=name)) for name in ("Ada", "Bob K")
+    ]
+    tables = [await ada.join(await ada.open(seats=2, **opened))]
+    tables.append(await bob.join(tables[0].id))
+    await tables[0].until(lambda table: len(table.seats) == 2)
+    await tables[0].transfer_host(1)
+    return tables
+
+
+async def by_touch(open_page: OpenPage, player: RemoteTable) -> Page:
+    """A page on a phone that takes over the seat of a client."""
+    path = f"/tables/{player.id}#seat={player.token}"
+    return await open_page(path, size={"width": 360, "height": 640}, has_touch=True, is_mobile=True)
+
+
+async def test_players_are_chips_with_initials(open_page: OpenPage, server: ServerProcess) -> None:
+    page = await phone(open_page, await hearts(server), (390, 844))
+    await expect(page.locator(".seats .chip")).to_have_text(["A", "B", "C"])
+    for seat in (1, 2, 3):
+        at = await box(chip(page, seat))
+        assert at["width"] == pytest.approx(at["height"], abs=0.5)
+        assert at["width"] >= 40
+    size = await page.locator(".seat .name").first.evaluate(
+        "(one) => parseFloat(getComputedStyle(one).fontSize)"
+    )
+    assert size >= 15
+    backs = place(page, "hand:3").locator(".backs .card:visible")
+    assert 1 < await backs.count() < 11
+    await expect(place(page, "hand:3").locator(".count")).to_have_text("11")
+
+
+async def test_cards_fill_the_room_of_a_tablet(open_page: OpenPage, server: ServerProcess) -> None:
+    page = await phone(open_page, await hearts(server), (820, 1180))
+    await expect(trick(page)).to_have_count(3)
+    assert (await box(trick(page).first))["width"] >= 120
+    assert (await box(own_cards(page).first.locator(".card")))["width"] >= 90
+
+
+async def test_bars_leave_the_screen_to_the_table(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    page = await phone(open_page, await hearts(server), (360, 640))
+    await expect(own_cards(page)).to_have_count(12)
+    heights = [(await box(page.locator(one)))["height"] for one in ("#header", "#log", "#tools")]
+    assert sum(heights) <= 0.28 * 640
+
+
+@pytest.mark.parametrize(("size", "shown"), [((320, 568), False), ((820, 1180), True)])
+async def test_number_cards_have_pips_from_60_pixels_on(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int], shown: bool
+) -> None:
+    page = await phone(open_page, await hearts(server), size)
+    numbers = own_cards(page).locator('.card:not([data-court], [data-card^="A"])')
+    picture = """(one) => {
+      const { backgroundImage, width } = getComputedStyle(one, "::before");
+      return backgroundImage.startsWith("url(") && parseFloat(width) > 0;
+    }"""
+    await expect(numbers.first).to_be_visible()
+    await page.wait_for_function("() => document.adoptedStyleSheets.length > 0")
+    await page.wait_for_function(
+        '() => document.querySelector("link[href$=\\"courts.css\\"]")?.sheet'
+    )
+    assert await numbers.first.evaluate(picture) is shown
+    suit = await numbers.first.locator(".middle").evaluate(
+        "(one) => parseFloat(getComputedStyle(one).fontSize)"
+    )
+    assert (suit > 0) is not shown
+
+
+async def test_the_card_that_leads_is_named_and_its_player_gets_the_trick(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    page = await phone(open_page, await hearts(server), (360, 640))
+    await own_cards(page).first.tap()
+    await page.get_by_role("button", name="Play", exact=True).tap()
+    await expect(trick(page)).to_have_count(4)
+    code, seat = await leader(page)
+    leading = page.locator(".card[data-leads]")
+    await expect(leading).to_have_count(1)
+    await expect(leading).to_have_attribute("data-card", code)
+    await expect(place(page, "pile:table").locator(".name")).to_contain_text("leads")
+    # People may say otherwise: all players are offered, too.
+    await expect(page.get_by_role("button", name="Trick to a player…")).to_be_visible()
+    winner = page.locator(".quick .primary")
+    name = ("Ada", "Bob", "Cleo", "Maximiliane")[seat - 1]
+    await expect(winner).to_have_text(f"Trick to {name}")
+    before = 4 if seat == 2 else 0
+    await winner.tap()
+    await expect(trick(page)).to_have_count(0)
+    await holds(page, f"pile:won:{seat}", before + 4)
+
+
+async def test_the_turn_passes_on_by_playing_and_comes_back(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "spades"})
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.deal(13)
+        await ada.note(kind="turn", text="2")
+        page = await phone(open_page, f"/tables/{ada.id}#seat={bob.token}", (390, 844))
+        await expect(page.locator("#own[data-turn]")).to_be_visible()
+        await own_cards(page).first.tap()
+        await page.get_by_role("button", name="Play", exact=True).tap()
+        await ada.until(lambda table: table.markers.turn == 1)
+        await expect(page.locator(".seats > [data-turn] .chip")).to_have_text("A")
+        await page.get_by_role("button", name="Take back", exact=True).tap()
+        await ada.until(lambda table: table.markers.turn == 2)
+
+
+async def test_the_clock_runs_around_the_chip_and_does_nothing_at_zero(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "holdem"})
+        page = await by_touch(open_page, ada)
+        await page.get_by_role("button", name="Menu").tap()
+        await page.get_by_role("button", name="Clock for turns…").tap()
+        await page.get_by_role("spinbutton").fill("2")
+        await page.get_by_role("button", name="Set", exact=True).tap()
+        await bob.until(lambda table: table.markers.clock == 2)
+        await bob.note(kind="turn", text="2")
+        turn = page.locator('.seats > [data-turn]:has([data-stack="hand:2"])')
+        await expect(turn).to_be_visible()
+        left = 'document.querySelector(".seats > [data-turn]").style.getPropertyValue("--left")'
+        await page.wait_for_function(f"() => 0 < {left} && {left} < 1")
+        await page.wait_for_function(f'() => {left} === "0.000"')
+        await expect(turn).to_be_visible()
+        assert bob.markers.turn == 2
+        await bob.note(kind="clock", text="0")
+        await page.wait_for_function(f'() => {left} === ""')
+
+
+async def test_a_pile_that_waits_for_its_first_card_is_not_drawn(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "holdem"})
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.deal(2)
+        page = await by_touch(open_page, bob)
+        await expect(place(page, "pile:board")).to_be_visible()
+        await expect(place(page, "pile:discard")).to_have_count(0)
+        await expect(place(page, "pile:burn")).to_have_count(0)
+        await ada.burn(1)
+        await ada.discard(ada.hand[:1])
+        await expect(place(page, "pile:burn")).to_be_visible()
+        await expect(place(page, "pile:discard")).to_be_visible()
+
+
+async def test_a_drawn_card_is_on_the_screen_in_a_hand_of_200(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, _ = await seated(stack, server, deck={"decks": 4})
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.draw(200)
+        page = await by_touch(open_page, ada)
+        await expect(own_cards(page)).to_have_count(200)
+        await place(page, "deck").locator("button").tap()
+        await expect(own_cards(page)).to_have_count(201)
+        await expect(own_cards(page).last).to_be_in_viewport(ratio=0.95)
+
+
+async def test_cards_make_sounds_only_if_the_player_wants_them(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    page = await phone(open_page, await hearts(server), (390, 844))
+    await page.evaluate(
+        """() => {
+          window.sounds = 0;
+          const start = AudioBufferSourceNode.prototype.start;
+          AudioBufferSourceNode.prototype.start = function (...given) {
+            window.sounds += 1;
+            return start.apply(this, given);
+          };
+        }"""
+    )
+    play = page.get_by_role("button", name="Play", exact=True)
+    await own_cards(page).first.tap()
+    await play.tap()
+    await expect(trick(page)).to_have_count(4)
+    assert await page.evaluate("window.sounds") == 0
+    await page.get_by_role("button", name="Menu").tap()
+    await page.get_by_label("Sounds of cards").check()
+    assert await page.evaluate("window.sounds") == 1
+    await page.keyboard.press("Escape")
+    await page.locator(".quick .primary").tap()
+    await expect(trick(page)).to_have_count(0)
+    await page.wait_for_function("() => window.sounds === 5")
