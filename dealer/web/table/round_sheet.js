@@ -7,7 +7,7 @@ import { actionNamed, isVisible } from "./actions.js";
 import { dealsAtOnce, gameHelp, resultRule, titleOfFirstDeal } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { resultOf } from "./result.js";
-import { seatNumber, updateSeatNumber } from "./seat_marks.js";
+import { chipElement, updateChip } from "./seat_marks.js";
 import { nameAt } from "./selectors.js";
 import { betweenRounds } from "./wording.js";
 
@@ -74,11 +74,12 @@ export class RoundSheet {
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(
-        "li", {}, seatNumber(), element("bdi", { class: "name" }), element("b")),
+        "li", {}, chipElement(), element("bdi", { class: "name" }), element("b")),
       update: (item, { seat, value, best }) => {
         const [badge, name, score] = item.children;
-        updateSeatNumber(badge, seat);
-        setText(name, nameAt(table, seat));
+        const player = nameAt(table, seat);
+        updateChip(badge, { seat, name: player });
+        setText(name, player);
         setText(score, texts.result[unit]({ count: value }));
         setAttribute(item, "data-best", best);
       },

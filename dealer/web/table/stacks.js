@@ -1,7 +1,7 @@
 /** The middle of the table: the deck, the piles and counters. */
 
 import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
-import { language, number, table as texts } from "../texts.js";
+import { number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason } from "./actions.js";
 import { pilesOfGame, turnsOnto } from "./game.js";
 import { isColumn, isSpread, pileElement, updatePile } from "./pile_view.js";
