@@ -48,6 +48,8 @@ _OF_CLIENT = frozenset(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "client":
+        return import_module("dealer.client")
     if name in _OF_CLIENT:
         return getattr(import_module("dealer.client"), name)
     if name in ("open_bundle", "open_log"):

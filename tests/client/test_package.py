@@ -31,6 +31,13 @@ def test_a_refusal_is_no_fault_of_the_database():
     assert not set(refusals) & set(faults)
 
 
+def test_the_package_is_an_attribute_of_dealer():
+    """Imported on first use, as its names are."""
+    program = "import dealer; print(dealer.client.connect is dealer.connect)"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert printed.stdout == b"True\n"
+
+
 def public_names():
     """Names and objects: those that `dealer` and `dealer.client` export, and their members."""
     for module in (dealer, dealer.client):

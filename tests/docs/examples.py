@@ -11,6 +11,7 @@ LANGUAGES = ("python", "js", "sh", "sql", "json")
 BLOCKS = "tests/docs/test_blocks.py"
 SITE = "tests/docs/test_site.py::site"
 TUTORIAL = "tests/docs/test_tutorials.py::test_a_tutorial"
+PROGRAMS = "tests/docs/test_programs.py"
 CLIENT = "tests/web/client/test_document.py"
 SERVICE = "tests/foreign/test_services_document.py::test_a_whole_service"
 CLOCK = "tests/foreign/test_services_document.py::test_the_service_with_a_clock"
@@ -41,6 +42,13 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/docs/tutorials/backend.md": {"sh": TUTORIAL, "python": TUTORIAL},
     "dealer/docs/tutorials/bot.md": {"sh": TUTORIAL, "python": TUTORIAL},
     "dealer/docs/tutorials/family-table.md": {"sh": TUTORIAL},
+    "dealer/docs/examples/README.md": {
+        "sh # Terminal 1\ndealer serve": f"{PROGRAMS}::reader",
+        "sh # Terminal 2": f"{PROGRAMS}::test_a_game",
+        "sh # Terminal 3": f"{PROGRAMS}::test_a_game",
+        "sh # Terminal 4": f"{PROGRAMS}::test_the_bot_returns_to_its_seat",
+        "sh": f"{PROGRAMS}::test_the_backend_seats_its_users_and_stores_the_feed",
+    },
     "dealer/web/CLIENT.md": {
         "python": f"{CLIENT}::test_the_python_example",
         "js": f"{CLIENT}::test_the_javascript_examples",

@@ -97,6 +97,10 @@ class Reader:
             await terminal.shows(self.with_ports(shown))
         return terminal.output
 
+    async def close_terminal(self, number: int) -> None:
+        """Close a terminal, and end what runs in it; the next block there opens another."""
+        await self._terminals.pop(number).close()
+
     @property
     def page(self) -> str:
         """The address of the server's pages."""
@@ -110,7 +114,7 @@ class Reader:
     def with_ports(self, text: str) -> str:
         """The text with the ports that are used."""
         for port, used in self.ports.items():
-            text = text.replace(f":{port}", f":{used}").replace(f", {port})", f", {used})")
+            text = re.sub(rf"(?<=[:= ]){port}(?=\D)", used, text)
         return text
 
     def _environment(self) -> dict[str, str]:

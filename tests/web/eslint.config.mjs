@@ -31,7 +31,7 @@ export default [
     },
   },
   {
-    files: ["tests/**"],
+    files: ["tests/**", "dealer/docs/examples/**"],
     languageOptions: { globals: globals.node },
     rules: { "no-new-func": "off" },
   },

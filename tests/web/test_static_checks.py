@@ -31,7 +31,8 @@ def run_tool(package: str, program: str, *arguments: str | Path) -> None:
 @pytest.mark.slow
 def test_eslint_finds_nothing() -> None:
     config = Path(__file__).with_name("eslint.config.mjs")
-    run_tool("eslint", "eslint.js", "--config", config, "dealer/web", "tests/web")
+    folders = ("dealer/web", "dealer/docs/examples", "tests/web")
+    run_tool("eslint", "eslint.js", "--config", config, *folders)
 
 
 @pytest.mark.slow

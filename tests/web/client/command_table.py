@@ -76,7 +76,7 @@ def _of_javascript() -> Iterator[tuple[str, str]]:
 
 
 def _of_python() -> Iterator[tuple[str, str]]:
-    for file, object in (("house.py", "house"), ("moves.py", "table"), ("table.py", "table")):
+    for file, object in (("house.py", "house"), ("table.py", "table")):
         tree = ast.parse((DEALER / "client" / file).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.AsyncFunctionDef) and not node.name.startswith("_"):

@@ -68,7 +68,11 @@ async def test_the_python_example(real_server, tmp_path):
     (code,) = examples("python")
     (tmp_path / "example.py").write_text(code.replace(HOUSE, real_server.url))
     printed = await output(sys.executable, "example.py", cwd=tmp_path)
-    assert re.fullmatch(r"(\['\w\w', '\w\w'\]) \1 50\n", printed)
+    assert re.fullmatch(
+        r"\['(\w\w)', '(\w\w)'\] \['\1', '\2'\] 50\n"
+        r"\d+ 1 deck \1\n\d+ 1 deck \2\n",
+        printed,
+    )
 
 
 async def test_the_javascript_examples(real_server, folder):
