@@ -102,6 +102,7 @@ async def test_the_backend_seats_its_users_and_stores_the_feed(reader: Reader) -
     for (table, ticket), name in zip(LINK.findall(printed), ("Ada", "Bob"), strict=True):
         async with connect(reader.url) as house:
             seated = await house.join(table, ticket=ticket)
+            assert seated.seat is not None
             assert seated.seats[seated.seat] == name
     assert list(seated.seats.values()) == ["Ada", "Bob"]
     seats = look.splitlines()[1].replace("FROM event", "FROM event WHERE version = 3")
