@@ -54,7 +54,7 @@ async function react({ seat, kind, text }) {
 /** Lay down books, and ask for a rank that is in the hand, or let the other one ask. */
 async function ask(over = false) {
   if (!table.hand.length && table.deckCount && !over) await table.draw();
-  for (const rank of new Set(table.hand.map(([rank]) => rank))) {
+  for (const rank of new Set(table.hand.map((card) => card[0]))) {
     const book = table.hand.filter((card) => card[0] === rank);
     if (book.length === 4) await table.play(book, { pile: `books:${table.seat}` });
   }
