@@ -1,7 +1,5 @@
 /** What a page loads after its first paint: styles and pictures. */
 
-import { addPips } from "./pips.js";
-
 /** Whether the page came from the server: a copy on a disk has no other files. */
 export const isServed = () => document.querySelector('link[rel="manifest"]') !== null;
 
@@ -20,11 +18,13 @@ export function addStyles(path) {
   document.head.append(link);
 }
 
+/** Call `run` when the page is idle. */
+export function whenIdle(run) {
+  const idle = globalThis.requestIdleCallback ?? ((late) => setTimeout(late, 200));
+  idle(() => run());
+}
+
 /** Load the pictures of cards when the page is idle; until then cards show letters and one suit. */
 export function addCardPictures() {
-  const idle = globalThis.requestIdleCallback ?? ((run) => setTimeout(run, 200));
-  idle(() => {
-    addStyles("courts.css");
-    if (isServed()) addPips();
-  });
+  whenIdle(() => addStyles("courts.css"));
 }

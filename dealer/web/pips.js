@@ -3,6 +3,8 @@
  * width of a card on they are shown, instead of one large suit.
  */
 
+import { isServed, whenIdle } from "./late_styles.js";
+
 /** A suit's shape around 0, 20 units high, its colour, and that among four colours. */
 const SUITS = {
   s: [
@@ -27,12 +29,15 @@ const RANKS = {
   T: [[-4, 4], [-6, -2, 2, 6]],
 };
 
-/** Draw number cards with as many pips as they have, from now on. */
+/** Draw number cards with as many pips as they have, once the page is idle. */
 export function addPips() {
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(Object.keys(SUITS).flatMap(
-    (suit) => Object.keys(RANKS).map((rank) => ruleOf(rank, suit))).join("\n"));
-  document.adoptedStyleSheets.push(sheet);
+  if (!isServed()) return; // a copy on a disk has no `courts.css`
+  whenIdle(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(Object.keys(SUITS).flatMap(
+      (suit) => Object.keys(RANKS).map((rank) => ruleOf(rank, suit))).join("\n"));
+    document.adoptedStyleSheets.push(sheet);
+  });
 }
 
 function ruleOf(rank, suit) {

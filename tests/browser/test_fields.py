@@ -26,6 +26,7 @@ FIELDS = """() => [...document.querySelectorAll("input, select, textarea, [conte
 VISITED = {
     "lobby.js",
     "lobby/choices.js",
+    "lobby/tiles.js",
     "language.js",
     "theme.js",
     "audit.html",

@@ -32,7 +32,7 @@ async def open_table(page: Page) -> None:
     await page.locator("input[name=player]").fill("Ada")
     await page.locator("#lobby button.primary").click()
     await page.wait_for_url("**/tables/*")
-    await page.locator("#middle button.primary").wait_for()
+    await page.locator("#middle button.primary:visible").wait_for()
 
 
 @pytest.mark.parametrize("tag", TAGS)

@@ -5,6 +5,7 @@ import { byId, element, safeText, save, setAttribute, setText } from "../dom.js"
 import { languageSwitch } from "../language.js";
 import { addCardPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
+import { addPips } from "../pips.js";
 import { tableUrl } from "../server_url.js";
 import { loadGame } from "../table/game.js";
 import { fill, audit as texts } from "../texts.js";
@@ -203,6 +204,7 @@ byId("theme").append(themeSwitch(), languageSwitch());
 listen();
 listenToReplay();
 addCardPictures();
+addPips();
 if (isServed()) keepOffline();
 if (io.hasEmbedded()) load(io.readEmbedded(), texts.checking);
 else if (tableOfAddress !== null) {

@@ -8,6 +8,7 @@
 import { HouseCheated, Refused, browserStore } from "../client.js";
 import { addCardPictures } from "../late_styles.js";
 import { REMOVED, keepOwnTable, persistent, remember, stored } from "../page_storage.js";
+import { addPips } from "../pips.js";
 import { errorText, table as texts } from "../texts.js";
 import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
@@ -278,6 +279,7 @@ class TablePage {
     this.draw();
     followOffers(this);
     addCardPictures();
+    addPips();
     loadPresentation(this, find("#notice"));
   }
 

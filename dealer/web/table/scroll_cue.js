@@ -11,9 +11,10 @@ const TOLERANCE_PX = 2;
 /**
  * @param {HTMLElement} scroller
  * @param {"inline" | "block"} axis
+ * @param {Element} content within it, whose children can change without it or its own
  * @returns {() => void} marks it again after its content has changed
  */
-export function scrollCue(scroller, axis) {
+export function scrollCue(scroller, axis, content = scroller) {
   const mark = () => {
     const wide = axis === "inline";
     const size = wide ? scroller.clientWidth : scroller.clientHeight;
@@ -28,6 +29,17 @@ export function scrollCue(scroller, axis) {
   };
   scroller.addEventListener("scroll", mark, { passive: true });
   const observer = new ResizeObserver(mark);
-  for (const one of [scroller, ...scroller.children]) observer.observe(one); // either may change
-  return mark;
+  const update = () => {
+    // Either may change.
+    for (const one of [scroller, ...boxes(scroller), ...boxes(content)]) observer.observe(one);
+    mark();
+  };
+  update();
+  return update;
+}
+
+/** The children that have a box: an element with `display: contents` has only those of its own. */
+function boxes(parent) {
+  return [...parent.children].flatMap(
+    (one) => (getComputedStyle(one).display === "contents" ? boxes(one) : [one]));
 }

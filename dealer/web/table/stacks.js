@@ -23,7 +23,8 @@ export class Stacks {
     this.#page = page;
     this.#container = container;
     container.append(this.#list, this.#counters);
-    this.#cues = [container.parentElement, container].map((one) => scrollCue(one, "block"));
+    this.#cues = [container.parentElement, container].map(
+      (one) => scrollCue(one, "block", container));
   }
 
   draw() {
