@@ -346,6 +346,14 @@ async def existing_log(database: str) -> AsyncIterator[Log]:
         yield log
 
 
+async def table_id(log: ReadOnlyLog, text: str) -> bytes:
+    """As `find_table`, also for an archived table."""
+    from dealer.service.tables.table_ids import table_with_prefix
+
+    with usage_errors():
+        return await table_with_prefix(log, text)
+
+
 async def find_table(log: ReadOnlyLog, text: str) -> bytes:
     """The id of the one table whose id starts with `text`, hex digits.
 
@@ -353,10 +361,8 @@ async def find_table(log: ReadOnlyLog, text: str) -> bytes:
     archive file, if its events are no longer in the database.
     """
     from dealer.service.tables import archive as archived
-    from dealer.service.tables.table_ids import table_with_prefix
 
-    with usage_errors():
-        found = await table_with_prefix(log, text)
+    found = await table_id(log, text)
     kept = await archived.find(log, found)
     if kept is not None:
         raise TableArchived(

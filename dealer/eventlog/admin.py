@@ -2,8 +2,9 @@
 
 Every function runs in the caller's transaction (`Log.run_in_transaction`), so that an action and
 its audit entry are both written or neither. Triggers forbid UPDATE and DELETE on `journal` and
-`archived`, as on `event`. The events of a table can be deleted only once it is in `archived`, and
-only a closed table can be added there.
+`archived`, as on `event`; only `length` and `sha256` of an archived table's bundle may change. The
+events of a table can be deleted only once it is in `archived`, and only a closed table can be added
+there.
 """
 
 from __future__ import annotations
@@ -244,6 +245,15 @@ def archive(connection: Connection, table: bytes, archived: Archived, entry: Aud
     del row["notes"]
     connection.execute(insert(_archived).values(**row))
     connection.execute(delete(_disabled).where(_disabled.c.target == table.hex()))
+    add_entry(connection, entry)
+
+
+def replace_bundle(
+    connection: Connection, table: bytes, length: int, sha256: bytes, entry: AuditRow
+) -> None:
+    """Record the length and the SHA-256 of an archived table's new bundle, of the same log."""
+    of_table = update(_archived).where(_archived.c.stream == _number(connection, table))
+    connection.execute(of_table.values(length=length, sha256=sha256))
     add_entry(connection, entry)
 
 

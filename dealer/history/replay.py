@@ -12,6 +12,7 @@ from dealer.game.events import Event, NoteAdded
 from dealer.game.state import TAKE_BACK, Table, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import open_note, table_of
+from dealer.proof.tombstones import read_leaf
 from dealer.proof.verify import Report, Swap, verify
 from dealer.proof.verify.replay import INSECURE
 
@@ -97,7 +98,7 @@ def replay_bundle(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Itera
     """
     table, known = Table(), {swap.version: swap for swap in swaps}
     for text in leaves:
-        leaf = json.loads(text)
+        leaf = read_leaf(text)
         swap = known.get(leaf["version"])
         hidden: Mapping[str, int] = {} if swap is None else {"j": swap.j}
         event = codec.decode(leaf["type"], leaf["v"], leaf["public"], hidden)

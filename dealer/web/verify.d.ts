@@ -63,6 +63,8 @@ export interface Report {
   notes: string[];
   /** `size`: of the newest checkpoint that the key cosigned. */
   cosigners: { key: string; name: string; count: number; size: number }[];
+  /** The leaves that are withheld, because they named a person; type and seat are the house's word. */
+  tombstones: { version: number; type: string; seat: number }[];
 }
 
 /** The first fault: the failed check, the line (of a leaf: its version), and why. */

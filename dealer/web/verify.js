@@ -67,7 +67,8 @@ async function inCheck(check, line, step) {
  *   words: number[], cards: string[] }} Swap
  * @typedef {{ fault: FaultReport | null, remarks: ReturnType<typeof noRemarks>, swaps: Swap[],
  *   seals: number[], origin: string, key: string, saved: number, notes: string[],
- *   cosigners: { key: string, name: string, count: number, size: number }[] }} Report
+ *   cosigners: { key: string, name: string, count: number, size: number }[],
+ *   tombstones: { version: number, type: string, seat: number }[] }} Report
  *
  * @param {Iterable<string | Uint8Array>} lines
  * @param {object} [options]
@@ -93,11 +94,14 @@ export async function verify(
     seals: [], // of closed rounds: the first slot of each; a shuffle of one card has no swap
     origin: "", key: "", saved: notes.length, notes: undone,
     cosigners: [], // { key, name, count, size }: size of the newest head that key cosigned
+    tombstones: [], // { version, type, seat } of all withheld leaves
   };
   try {
     const parts = await readForm(bundle, (done) => progress?.(done, total));
     report.origin = parts.origin;
     report.key = parts.key;
+    report.tombstones = parts.leaves.filter(({ hash }) => hash !== undefined)
+      .map(({ version, type, public: { seat } }) => ({ version, type, seat }));
     const roots = await checkHeads(parts, key instanceof Uint8Array ? hex(key) : key, report);
     await checkSaved(parts, notes);
     await replay(parts, roots, report, (done) => progress?.(bundle.length + done, total));
@@ -690,6 +694,9 @@ function canonical(value) {
 // the members of its kind, with their types. A leaf's version is its line number, its table is the
 // header's, its time is not before that of the previous leaf, and `v` is 1; TableOpened is the
 // first leaf and no other; `commit` is present exactly where there is a hidden part.
+//
+// A tombstone is in place of a leaf that named a person. It has the leaf's hash, and as the house's
+// word its time, its type and those members of its public part that name no person.
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
@@ -757,6 +764,15 @@ const LEAF = {
   type: (value) => EVENT_MEMBERS.has(value), v: is(1), version: isInteger, "commit?": isBytes32,
 };
 
+const TOMBSTONE = { at: isInteger, hash: isBytes32, public: isObject, version: isInteger };
+
+/** What a tombstone keeps of the public part of an event. */
+const KEPT = new Map(Object.entries({
+  SeatTaken: { seat: isFromOne },
+  SeatVacated: { seat: isFromOne, by: is("host", "service") },
+  NoteAdded: { seat: isNumber },
+}));
+
 /** Whether a leaf has a hidden part: j of a swap, the card of a draw or of a move to a hand. */
 const hides = (leaf) =>
   leaf.type === "CardsSwapped" || leaf.type === "CardDrawn" ||
@@ -781,8 +797,14 @@ function readLine(line, text, parts) {
   } else if (isObject(value) && Object.hasOwn(value, "checkpoint")) {
     checkMembers("A checkpoint's line", value, CHECKPOINT);
     parts.notes.push({ line, note: value.checkpoint });
+  } else if (parts.notes.length) {
+    fail("Only checkpoints may follow a checkpoint.");
+  } else if (isObject(value) && Object.hasOwn(value, "tombstone")) {
+    checkMembers("A tombstone's line", value, { tombstone: isObject });
+    checkTombstone(line, value.tombstone, parts);
+    parts.leaves.push(value.tombstone);
+    parts.hashes.push(unhex(value.tombstone.hash));
   } else {
-    if (parts.notes.length) fail("Only checkpoints may follow a checkpoint.");
     checkLeaf(line, value, parts);
     parts.leaves.push(value);
     parts.hashes.push(leafHash(raw));
@@ -808,6 +830,14 @@ export function checkLeaf(line, leaf, parts) {
   if (Object.hasOwn(leaf, "commit") !== hides(leaf)) {
     fail("`commit` must be present exactly where there is a hidden part.");
   }
+}
+
+function checkTombstone(line, stone, parts) {
+  checkMembers("A tombstone", stone, { ...TOMBSTONE, type: (type) => KEPT.has(type) });
+  checkMembers(`The tombstone of a ${stone.type}`, stone.public, KEPT.get(stone.type));
+  if (stone.version !== line) fail(`The leaf of version ${line} is expected here.`);
+  if (line === 1) fail("TableOpened is withheld.");
+  if (stone.at < parts.leaves.at(-1).at) fail("Its time is before the previous leaf's.");
 }
 
 function checkMembers(what, value, shape) {
@@ -1702,7 +1732,16 @@ function answer(check, { fault, saved }) {
   return `yes, ${SENTENCES[check]}`;
 }
 
-function counted({ fault, remarks: r, cosigners }) {
+const WITHHELD = {
+  SeatTaken: (whose) => `who took ${whose}`,
+  SeatVacated: (whose) => `why ${whose} was vacated`,
+  NoteAdded: (whose) => `a note of ${whose}`,
+};
+
+const withheld = ({ version, type, seat }) =>
+  `version ${version}, ${WITHHELD[type](seat ? `seat ${seat}` : "the host or a service")}`;
+
+function counted({ fault, remarks: r, cosigners, tombstones }) {
   if (fault && !isOfEvents(fault.check)) return ["Nothing was counted: no event was checked."];
   const times = (count) => `${count} time${count === 1 ? "" : "s"}`;
   return [
@@ -1716,6 +1755,10 @@ function counted({ fault, remarks: r, cosigners }) {
     `Cosignatures: ${r.cosigned}.`,
     ...cosigners.map(({ key, name, count, size }) =>
       `Cosigned by ${name} ${times(count)}, last at size ${size}, under the key ${key}.`),
+    ...(tombstones.length === 0 ? [] : [
+      `Withheld leaves: ${tombstones.length}. That they are such events is the house's word, and ` +
+        `it cannot be checked what they say: ${tombstones.map(withheld).join("; ")}.`,
+    ]),
     r.pinned
       ? "The table's key is the one you gave."
       : "The table's key was taken from the bundle; give the key you know to be sure.",

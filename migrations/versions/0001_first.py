@@ -244,6 +244,8 @@ ARCHIVED = "EXISTS (SELECT 1 FROM archived WHERE stream = OLD.stream)"
 CLOSED = """\
 EXISTS (SELECT 1 FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
  WHERE s.id = NEW.stream AND s.version = NEW.size AND e.type = 'TableClosed')"""
+# Its bundle may be written again, with tombstones; of the same log.
+ARCHIVED_KEPT = " OF stream, size, root, house_key, file, closed_at, at"
 EVENT_KEPT = "an event is never changed or deleted"
 ROW_KEPT = "this row is never changed or deleted"
 NOT_CLOSED = "only a closed table is archived, and whole"
@@ -256,10 +258,14 @@ SQLITE_GUARDS = (
     f"CREATE TRIGGER archived_is_closed BEFORE INSERT ON archived WHEN NOT {CLOSED} "
     f"BEGIN SELECT RAISE(ABORT, '{NOT_CLOSED}'); END",
     *(
-        f"CREATE TRIGGER {table}_refuses_{statement.lower()} BEFORE {statement} ON {table} "
+        f"CREATE TRIGGER {table}_refuses_{statement.lower()} BEFORE {statement}{of} ON {table} "
         f"BEGIN SELECT RAISE(ABORT, '{ROW_KEPT}'); END"
-        for table in ("journal", "archived")
-        for statement in ("UPDATE", "DELETE")
+        for table, statement, of in (
+            ("journal", "UPDATE", ""),
+            ("journal", "DELETE", ""),
+            ("archived", "UPDATE", ARCHIVED_KEPT),
+            ("archived", "DELETE", ""),
+        )
     ),
 )
 
@@ -302,13 +308,13 @@ END $$""",
     *(
         f"CREATE TRIGGER {table}_refuses_{name} BEFORE {statements} ON {table} "
         f"FOR EACH {each} EXECUTE FUNCTION {function}()"
-        for table, function in (
-            ("event", "event_is_kept"),
-            ("journal", "row_is_kept"),
-            ("archived", "row_is_kept"),
+        for table, function, of in (
+            ("event", "event_is_kept", ""),
+            ("journal", "row_is_kept", ""),
+            ("archived", "row_is_kept", ARCHIVED_KEPT),
         )
         for name, statements, each in (
-            ("change", "UPDATE OR DELETE", "ROW"),
+            ("change", f"UPDATE{of} OR DELETE", "ROW"),
             ("truncate", "TRUNCATE", "STATEMENT"),
         )
     ),

@@ -18,6 +18,7 @@ from urllib.request import urlopen
 import pytest
 
 from dealer.proof.bundle import read
+from dealer.proof.tombstones import forget
 from dealer.proof.verify import verify
 from dealer.service.operations import archiver
 
@@ -247,7 +248,14 @@ def test_no_table_is_lost_when_the_process_is_killed(
     ask: Ask, played: Played, folder: Path, point: str
 ) -> None:
     before = rows(played, "SELECT count(*) FROM event")[0][0]
-    command = [sys.executable, DIES_AT, *POINTS[point], "tables", "archive", played.closed]
+    command = [
+        sys.executable,
+        DIES_AT,
+        *POINTS[point],
+        "tables",
+        "archive",
+        played.closed,
+    ]
     command += ["--to", str(folder), "--database", played.url]
     died = subprocess.run(command, cwd=ROOT, timeout=120, capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr
@@ -333,3 +341,58 @@ def test_the_server_serves_archived_bundles(
     assert "not kept here" in error_body(
         f"{without_archive.address}tables/{played.closed}/bundle.jsonl", 410
     )
+
+
+def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Serve) -> None:
+    """Before and after archiving; the server serves the new bundle, its history and its page."""
+    file = folder / f"{played.closed}.jsonl"
+    story = ask("history", played.closed, "--database", played.url).out
+    names = re.findall(r"(\w+) (?:takes|took|sits)", story)
+    assert len(names) > 1, story
+    options = ("--to", folder, "--database", played.url)
+    assert ask("tables", "archive", played.open, *options, "--forget", names[0]).code == 1
+    unknown = ask("tables", "archive", played.closed, *options, "--forget", "Dora")
+    assert (unknown.code, file.exists()) == (1, False)
+    assert "No player of the name or seat 'Dora'" in unknown.err
+    assert ask("tables", "archive", *options, "--older-than", "1d", "--forget", "Ann").code == 2
+
+    answer = ask(
+        "tables", "archive", played.closed, *options, "--forget", names[0], "--why", "asked"
+    )
+    assert answer.code == 0, answer.err
+    assert names[0].encode() not in check_file(file, played)
+    answer = ask(
+        "tables", "archive", played.closed, *options, "--forget", names[1], "--why", "asked"
+    )
+    assert answer.code == 0, answer.err
+    data = check_file(file, played)
+    assert names[1].encode() not in data
+    assert rows(played, "SELECT sha256, length FROM archived") == [
+        (sha256(data).digest(), len(data))
+    ]
+    entries = [json.loads(one) for one in ask("journal", "--database", played.url, "--json").lines]
+    assert [one["what"] for one in entries[:3]] == ["forget", "forget", "archive"]
+    assert names[1] not in json.dumps(entries)
+    assert "Withheld leaves: " in ask("verify", file).out
+    assert names[1] not in ask("history", file).out
+    twice = ask("tables", "archive", played.closed, *options, "--forget", names[1])
+    assert twice.code == 1
+
+    server = serve("--database", played.url, "--port", 0, "--ops-port", 0, "--archive", folder)
+    table = f"{server.address}tables/{played.closed}"
+    for what in ("bundle.jsonl", "history.txt"):
+        with urlopen(f"{table}/{what}", timeout=30) as page:
+            assert names[1] not in page.read().decode()
+
+
+def test_an_interrupted_forgetting_is_finished(ask: Ask, played: Played, folder: Path) -> None:
+    """The new file has its name, but the database has the hash of the one before."""
+    file = folder / f"{played.closed}.jsonl"
+    options = ("--to", folder, "--database", played.url)
+    assert ask("tables", "archive", played.closed, *options).code == 0
+    file.write_bytes(b"".join(line + b"\n" for line in forget(read(file.read_bytes()), "1").lines))
+    assert ask("tables", "archive", played.closed, *options, "--forget", "1").code == 0
+    data = check_file(file, played)
+    assert rows(played, "SELECT sha256 FROM archived") == [(sha256(data).digest(),)]
+    file.write_bytes(data[:-2])
+    assert ask("tables", "archive", played.closed, *options, "--forget", "2").code == 1

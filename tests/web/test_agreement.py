@@ -11,6 +11,7 @@ import pytest
 from dealer.proof.bundle import restore
 from dealer.proof.verify import CHECKS, Report
 from tests.proof import forge
+from tests.proof import test_tombstones as tombstones
 from tests.proof.log_builder import CARDS, HOUSE_SEED, LogBuilder, note_of, some_bytes
 from tests.proof.test_forging import HOUSE, KEY, LINES
 from tests.proof.test_rules import LEGAL, RULES
@@ -18,7 +19,7 @@ from tests.proof.test_saved_files import BUNDLE, LOSSLESS, OTHER, report_on
 from tests.proof.test_verify import everything, reusing_nonces
 from tests.web import mutated_notes
 from tests.web.forged_bundles import ODD, dump, forged
-from tests.web.js_verifier import Bundle, Line, ask, compare
+from tests.web.js_verifier import Bundle, Line, ask, compare, question
 from tests.web.mutated_notes import NoteSigner
 from tests.web.played_tables import Played, real_tables
 
@@ -44,6 +45,19 @@ def test_both_verifiers_agree_on_real_tables(real: list[Played]) -> None:
     assert [report.fault for report in reports] == [None] * 5
     assert [report.remarks.voided for report in reports] == [1, 0, 1, 0, 0]
     assert [len(report.swaps) > 50 for report in reports] == [True] * 5
+
+
+def test_both_verifiers_agree_on_tombstones() -> None:
+    whole = Bundle("withheld", tombstones.withheld())
+    (report,) = agreed_reports([whole])
+    (answer,) = ask([question(whole)])
+    assert report.ok
+    assert answer["tombstones"] == [stone._asdict() for stone in report.tombstones]
+    assert answer["lines"] == report.lines()
+    forged = [(name, tombstones.forged(at, change)) for name, at, change, *_ in tombstones.FORGED]
+    misplaced = [(name, lines) for name, lines, *_ in tombstones.misplaced()]
+    reports = agreed_reports(Bundle(name, lines) for name, lines in forged + misplaced)
+    assert all(not report.ok for report in reports)
 
 
 def test_both_verifiers_agree_on_each_rule() -> None:

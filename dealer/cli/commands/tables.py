@@ -28,6 +28,7 @@ from dealer.cli.options import (
     existing_log,
     find_table,
     given,
+    table_id,
     usage_errors,
     whoami,
 )
@@ -324,6 +325,14 @@ def archive(
         str | None,
         given("AGE", "All tables that were closed at least this long ago: 90d, 36h or 30m."),
     ] = None,
+    forget: Annotated[
+        str | None,
+        given(
+            "NAME-OR-SEAT",
+            "Withhold what names this player: a name, or the number of a seat. Also for a table "
+            "that is archived already.",
+        ),
+    ] = None,
     why: Why = "",
     database: Database = DATABASE,
     operator: Operator = None,
@@ -334,17 +343,26 @@ def archive(
     table's events deleted. The next call finishes an interrupted one. Back up the folder: it has
     the only copy of these tables. `dealer serve --archive FOLDER` serves the bundles.
 
+    With --forget the bundle gets tombstones: lines that have only the hash of an event and what it
+    says of no person. Both verifiers say which these are; all else is verified as before.
+
     ```
     dealer tables archive --older-than 90d --to /var/lib/dealer/archive
     dealer tables archive 0199f3c2 --to archive
+    dealer tables archive 0199f3c2 --to archive --forget Ann
     ```
     """
     if (table is None) == (older_than is None):
         raise typer.BadParameter("Name a table, or give an age with --older-than.")
+    if forget is not None and table is None:
+        raise typer.BadParameter("--forget is for one table: name it.")
     oldest = None if older_than is None else age(older_than, "--older-than")
     with usage_errors():
         if not to.is_dir():
             raise ConfigurationError(f"There is no folder {to}. Create it first.")
+    if forget is not None:
+        asyncio.run(_forget(database, to, str(table), forget, why, operator or whoami()))
+        return
     done, bad = asyncio.run(archive_tables(database, to, table, oldest, why, operator or whoami()))
     echo(f"{amount(done, 'table')} archived to {to}.")
     if bad:
@@ -352,6 +370,21 @@ def archive(
             f"Not archived or deleted: {', '.join(bad)}. Check each table with "
             "`dealer audit TABLE`, and compare it with the bundles that its players saved."
         )
+
+
+async def _forget(database: str, folder: Path, text: str, who: str, why: str, by: str) -> None:
+    from dealer.service.operations.archiver import Archiver, exclusive
+
+    with progress("Reading the log") as step:
+        async with exclusive(folder), existing_log(database) as log:
+            archiver = Archiver(log, database, folder, who=by, why=why, step=step)
+            await archiver.finish_interrupted()
+            table = await table_id(log, text)
+            found = await archiver.forget(table, who)
+    versions = ", ".join(map(str, found.versions))
+    echo(f"{archiver.file_of(table)} has tombstones for the events {versions or 'of before'}.")
+    if found.in_rules:
+        echo("The rules of the table have the name, too; they are needed, and stay.")
 
 
 async def archive_tables(

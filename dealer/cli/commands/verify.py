@@ -172,6 +172,7 @@ def as_members(report: Report) -> dict[str, Any]:
         "verdicts": report.verdicts(),
         "swaps": len(report.swaps),
         "notes": report.notes,
+        "tombstones": [stone._asdict() for stone in report.tombstones],
     }
 
 

@@ -2,14 +2,16 @@
 
 It covers what can be seen from a line and its position in the file:
 
-- line 0 is the header, then come leaves, then checkpoints; each is its own canonical form;
+- line 0 is the header, then come leaves and tombstones, then checkpoints; each is its own canonical
+  form;
 - a leaf has its members and no others, and so has the public part of its type, `v` is 1;
   values have the types of the table of events: numbers below 2^32, seats and rounds from 1,
   bytes in lower-case hex, stacks, codes, a deck (1…1024 distinct codes of one length), the two
   words of `entropy` and of `algorithm`;
 - `commit` is present in CardsSwapped, CardDrawn, and CardMoved to a hand, and in no other event;
+- a tombstone (`dealer/proof/tombstones.py`) has its members, and the leaf's that it may keep;
 - a leaf's `version` is its line, its `table` that of the header's origin, its `at` not below that
-  of the line before; line 1 is TableOpened, and no other line is.
+  of the line before; line 1 is TableOpened, and no other line is. A tombstone has no `table`.
 
 Conditions that depend on other members or lines are checked with the event: whether a stack may be
 a hand, the number of steps of a shuffle, the length of a secret, the number of slots of a seal. The
@@ -29,6 +31,7 @@ from dealer.game.stacks import is_stack, seat_of
 from dealer.proof.canonical import decode
 from dealer.proof.checkpoint import is_origin, table_of
 from dealer.proof.tree import leaf_hash
+from dealer.proof.verify.report import Tombstone
 
 Public = dict[str, Any]
 Fits = Callable[[Any], bool]
@@ -53,6 +56,7 @@ class Parts(NamedTuple):
     origin: str
     leaves: list[Leaf]
     notes: list[tuple[int, str]]
+    tombstones: list[Tombstone]
 
 
 def _number(value: Any) -> bool:
@@ -179,6 +183,21 @@ PUBLIC: Mapping[str, Mapping[str, Fits]] = {
 
 _OPTIONAL: Mapping[str, Mapping[str, Fits]] = {"SeatTaken": {"key": _hash, "bot": _true}}
 
+_KEPT: Mapping[str, Mapping[str, Fits]] = {
+    "SeatTaken": {"seat": _from_one},
+    "SeatVacated": {"by": PUBLIC["SeatVacated"]["by"], "seat": _from_one},
+    "NoteAdded": {"seat": _number},
+}
+"""What a tombstone keeps of the public part, by the types that may have one."""
+
+_TOMBSTONE: Mapping[str, Fits] = {
+    "at": _integer,
+    "hash": _hash,
+    "public": _object,
+    "type": _one_of(*_KEPT),
+    "version": _integer,
+}
+
 _LEAF: Mapping[str, Fits] = {
     "at": _integer,
     "public": _object,
@@ -195,7 +214,7 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
         raise ProofFault("form", 0, "There is no header: the bundle is empty.")
     _, head = _decode(0, lines[0])
     _check(0, "The header", head, HEADER, {})
-    parts = Parts(head["key"], head["origin"], [], [])
+    parts = Parts(head["key"], head["origin"], [], [], [])
     table = table_of(parts.origin)
     at = 0
     for line in range(1, len(lines)):
@@ -205,6 +224,11 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
             parts.notes.append((line, members["checkpoint"]))
         elif parts.notes:
             raise ProofFault("form", line, "Only checkpoints may follow a checkpoint.")
+        elif type(members) is dict and "tombstone" in members:
+            leaf = _withheld(line, members, at)
+            at = leaf.at
+            parts.leaves.append(leaf)
+            parts.tombstones.append(Tombstone(line, leaf.type, leaf.public["seat"]))
         else:
             check_leaf(line, members, table, at)
             type_, public, at = members["type"], members["public"], members["at"]
@@ -214,6 +238,22 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
     if not parts.leaves:
         raise ProofFault("form", 1, "There is no TableOpened: the bundle has no leaf.")
     return parts
+
+
+def _withheld(line: int, members: Any, at: int) -> Leaf:
+    """The leaf of a tombstone, with the members that it keeps."""
+    _check(line, "A tombstone's line", members, {"tombstone": _object}, {})
+    stone = members["tombstone"]
+    _check(line, "A tombstone", stone, _TOMBSTONE, {})
+    type_, public = stone["type"], stone["public"]
+    _check(line, f"The tombstone of a {type_}", public, _KEPT[type_], {})
+    if stone["version"] != line:
+        raise ProofFault("form", line, f"The leaf of version {line} is expected here.")
+    if stone["at"] < at:
+        raise ProofFault("form", line, "The time is before that of the previous leaf.")
+    if line == 1:
+        raise ProofFault("form", line, "TableOpened must be the first event and no other.")
+    return Leaf(line, stone["at"], type_, public, None, bytes.fromhex(stone["hash"]))
 
 
 def _decode(line: int, text: object) -> tuple[bytes, Any]:

@@ -68,6 +68,25 @@ class Swap(NamedTuple):
     cards: tuple[str, str]
 
 
+class Tombstone(NamedTuple):
+    """A withheld leaf: its version, and as the house's word its type and its seat."""
+
+    version: int
+    type: str
+    seat: int
+
+    def __str__(self) -> str:
+        whose = f"seat {self.seat}" if self.seat else "the host or a service"
+        return f"version {self.version}, {_WITHHELD[self.type].format(whose)}"
+
+
+_WITHHELD = {
+    "SeatTaken": "who took {}",
+    "SeatVacated": "why {} was vacated",
+    "NoteAdded": "a note of {}",
+}
+
+
 @dataclass(slots=True)
 class Remarks:
     """Counts up to the end of the log, or up to the first fault.
@@ -101,7 +120,7 @@ class Report:
 
     `cosigners` are the numbers of valid cosignatures by the player's key in hex; `cosigned_upto` is
     the size of the newest checkpoint that each key cosigned, `names` the player's name by key.
-    `notes` say what was undone in the file, see `bundle.restore`.
+    `notes` say what was undone in the file, see `bundle.restore`; `tombstones` are all of the file.
     """
 
     fault: ProofFault | None = None
@@ -115,6 +134,7 @@ class Report:
     cosigned_upto: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    tombstones: list[Tombstone] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -193,6 +213,12 @@ class Report:
             yield (
                 f"Cosigned by {self.names[key]} {times} time{'' if times == 1 else 's'}, "
                 f"last at size {self.cosigned_upto[key]}, under the key {key}."
+            )
+        if self.tombstones:
+            yield (
+                f"Withheld leaves: {len(self.tombstones)}. That they are such events is the "
+                "house's word, and it cannot be checked what they say: "
+                f"{'; '.join(map(str, self.tombstones))}."
             )
         yield (
             "The table's key is the one you gave."

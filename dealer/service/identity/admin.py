@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 from dealer.eventlog import Log, ReadOnlyLog, owners
@@ -77,6 +78,15 @@ class AdminService(Operator):
         details = {"file": archived.file, "sha256": archived.sha256.hex(), "size": archived.size}
         entry = self.entry("archive", table.hex(), why, details)
         await self._run(audit_log.archive, table, archived, entry)
+
+    async def replace_bundle(
+        self, table: bytes, data: bytes, *, versions: Sequence[int], why: str
+    ) -> None:
+        """Record an archived table's new bundle, with tombstones of these versions."""
+        digest = sha256(data)
+        details = {"versions": list(versions), "sha256": digest.hexdigest()}
+        entry = self.entry("forget", table.hex(), why, details)
+        await self._run(audit_log.replace_bundle, table, len(data), digest.digest(), entry)
 
     async def add_key(self, name: str, check: bytes, *, why: str) -> None:
         """Store the check value of a new house key under a name of its own."""

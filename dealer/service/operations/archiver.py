@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dealer.errors import (
+    BadRequest,
     ConcurrentUpdate,
     ConfigurationError,
     DatabaseDamaged,
@@ -32,11 +33,12 @@ from dealer.eventlog.key_file import sync_folder
 from dealer.projector.schema import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.checkpoint import open_note
+from dealer.proof.tombstones import Forgotten, forget
 from dealer.proof.verify import verify
 from dealer.service.clock import utc_ms
 from dealer.service.identity.admin import AdminService
 from dealer.service.reading.bundle import bundle_lines, bundle_range, stored_notes
-from dealer.service.tables.archive import require_here
+from dealer.service.tables.archive import ArchiveFolder, find, require_here
 
 _CLOSED = """
 SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
@@ -106,6 +108,42 @@ class Archiver:
                 error = caught
             yield ArchiveResult(table, self.file_of(table), error)
 
+    async def forget(self, table: bytes, who: str) -> Forgotten:
+        """Write the bundle with tombstones for a person, see `dealer.proof.tombstones.forget`.
+
+        A table that is not archived yet is archived first. Raises BadRequest if no player had this
+        name or seat, TableArchived if the table is not closed or its file is not in the
+        folder, DatabaseDamaged if the file does not verify.
+        """
+        record = await find(self._log, table)
+        if record is None:
+            head, _ = await self._require_closed(table)
+            extent = await bundle_range(self._log, self._database, table, house_key=None)
+            lines = [line.encode() async for line in bundle_lines(self._log, extent)]
+        else:
+            head, path = record.size, ArchiveFolder(self._folder).find(record)
+            data = await asyncio.to_thread(path.read_bytes)
+            lines = read(data)
+        proven = require_valid(lines, table, head)
+        if record is not None and proven != (record.house_key, record.root):
+            raise DatabaseDamaged(f"The file {path} is not of the log that was archived.")
+        found = forget(lines, who)
+        # An interrupted run may have written the file, but not its hash.
+        unrecorded = record is not None and sha256(data).digest() != record.sha256
+        if not (found.versions or unrecorded):
+            raise BadRequest(
+                f"No player of the name or seat {who!r} is in the log of this table; names and "
+                "seats are in `dealer history FILE`."
+            )
+        require_valid(found.lines, table, head)
+        if record is None:
+            await self.archive(table)
+        data = b"".join(line + b"\n" for line in found.lines)
+        file = self.file_of(table)
+        await asyncio.to_thread(write_file, file, data, self._draft_of(file))
+        await self._admin.replace_bundle(table, data, versions=found.versions, why=self._why)
+        return found
+
     async def archive(self, table: bytes) -> None:
         """Archive one closed table.
 
@@ -129,18 +167,14 @@ class Archiver:
 
     async def _write_bundle(self, table: bytes) -> Archived:
         """The bundle on disk, verified before and after it was written."""
-        head = await self._log.head(table) or 0
-        last = await self._log.read(table, after=head - 1, limit=1)
-        if not last or last[0].type != "TableClosed":
-            raise TableArchived("Only a closed table can be archived; its host closes it.")
+        head, closed_at = await self._require_closed(table)
         notes = [note async for note in stored_notes(self._log, table)]
         extent = await bundle_range(self._log, self._database, table, house_key=None)
         lines = [line.encode() async for line in bundle_lines(self._log, extent, step=self._step)]
         key, root = require_valid(lines, table, head)
         data = b"".join(line + b"\n" for line in lines)
         file = self.file_of(table)
-        draft = self._folder / f"{file.name}.{secrets.token_bytes(4).hex()}.part"
-        await asyncio.to_thread(write_file, file, data, draft)
+        await asyncio.to_thread(write_file, file, data, self._draft_of(file))
         written = await asyncio.to_thread(file.read_bytes)
         require_valid(read(written), table, head)
         return Archived(
@@ -150,9 +184,20 @@ class Archiver:
             file=file.name,
             length=len(written),
             sha256=sha256(written).digest(),
-            closed_at=last[0].at,
+            closed_at=closed_at,
             notes=notes_digest(notes),
         )
+
+    async def _require_closed(self, table: bytes) -> tuple[int, int]:
+        """The table's last version and its time; TableArchived if it is not closed."""
+        head = await self._log.head(table) or 0
+        last = await self._log.read(table, after=head - 1, limit=1)
+        if not last or last[0].type != "TableClosed":
+            raise TableArchived("Only a closed table can be archived; its host closes it.")
+        return head, last[0].at
+
+    def _draft_of(self, file: Path) -> Path:
+        return self._folder / f"{file.name}.{secrets.token_bytes(4).hex()}.part"
 
     async def _delete_rows(self, table: bytes) -> None:
         """Delete what the database still has of an archived table."""

@@ -18,6 +18,7 @@ from dealer.eventlog.schema import TABLE_ID
 from dealer.game.state import Table, evolve
 from dealer.proof.checkpoint import NoteFault, open_note
 from dealer.proof.codec import decode
+from dealer.proof.tombstones import read_leaf
 
 CHECKPOINT = b'{"checkpoint":'
 """How a line of a bundle begins that is no leaf."""
@@ -145,7 +146,7 @@ def table_in(file: BinaryIO) -> Table:
 def _replay(file: BinaryIO, *, most: int | None) -> Table:
     file.seek(0)
     table = Table()
-    leaves = (leaf for leaf in map(json.loads, file) if "version" in leaf)
+    leaves = (leaf for leaf in map(read_leaf, file) if "version" in leaf)
     for leaf in islice(leaves, most):
         evolve(table, decode(leaf["type"], leaf["v"], leaf["public"], {}), leaf["at"])
     return table

@@ -22,10 +22,14 @@ export function leavesOf(lines, report) {
   for (const line of lines.slice(1, fault === null ? undefined : fault.line)) {
     const value = JSON.parse(typeof line === "string" ? line : decoder.decode(line));
     if (Object.hasOwn(value, "checkpoint")) break;
-    leaves.push(value);
+    leaves.push(value.tombstone ? shownOf(value.tombstone) : value);
   }
   return leaves;
 }
+
+/** A withheld leaf, with texts for what it does not say. */
+const shownOf = (stone) =>
+  ({ ...stone, public: { name: "—", kind: "forgotten", text: "", reason: "", ...stone.public } });
 
 /**
  * The rounds of a bundle, without their moments: { number, state, first, last, leaves, … }, where

@@ -78,7 +78,7 @@ function notesText(saved, given) {
 }
 
 /** What `reportLines` of the verifier counts, in the language of the page. */
-function countsOf({ fault, remarks, cosigners }) {
+function countsOf({ fault, remarks, cosigners, tombstones }) {
   const counts = texts.counts;
   if (fault !== null && HEADS.includes(fault.check)) return [counts.none];
   const { house_only: houseOnly, left_out: leftOut, not_top: draws } = remarks;
@@ -90,6 +90,9 @@ function countsOf({ fault, remarks, cosigners }) {
     counts.notTop({ draws }),
     counts.cosigned(remarks),
     ...cosigners.map((one) => counts.cosigner({ ...one, name: safeText(one.name) })),
+    ...(tombstones.length === 0 ? [] : [counts.tombstones({
+      count: tombstones.length, versions: list(tombstones.map(({ version }) => String(version))),
+    })]),
     remarks.pinned ? counts.pinned : counts.unpinned,
   ];
 }
