@@ -34,6 +34,9 @@ SEAT_MOVE = "seat_move"
 SEAT_OFFER = "seat_offer"
 """The kind of the note by which a host or a service asks a player to move, such as `2-3`."""
 
+PROGRAM = "program"
+"""The kind of the note by which a server says, before a round, which program it is."""
+
 SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 """The text of these two notes: the seats before and after the move."""
 

@@ -11,7 +11,7 @@ from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
 from dealer.game.names import safe_text
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
-from dealer.game.state import SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.state import PROGRAM, SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 from dealer.history.pile_titles import NO_GAMES, NO_TITLES, GameTitles, Titles, title_of, titles_at
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
@@ -160,6 +160,8 @@ class _Describer:
             case events.RoundClosed(round=number, secret=secret):
                 return self._text("roundClosed", round=number, secret=secret.hex())
             case events.NoteAdded(seat=seat, kind=kind, text=text):
+                if kind == PROGRAM:
+                    return self._text("program", text=safe_text(text))
                 player = self._who(seat) if seat else self._text("host")
                 if kind in (SEAT_MOVE, SEAT_OFFER) and (change := SEAT_CHANGE.fullmatch(text)):
                     who, to = self._who(int(change[1])), int(change[2])

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from dealer.game.state import SEAT_MOVE, SEAT_OFFER, TAKE_BACK
+from dealer.game.state import PROGRAM, SEAT_MOVE, SEAT_OFFER, TAKE_BACK
 from dealer.proof.bundle import checkpoint
 from dealer.proof.canonical import dump
 from dealer.proof.tree import leaf_hash
@@ -27,8 +27,8 @@ _SHOWN: dict[str, dict[str, str]] = {
     "SeatVacated": {"reason": ""},
     "NoteAdded": {"kind": "forgotten", "text": ""},
 }
-# The state of the table follows from these, and their texts are numbers.
-_KINDS_KEPT = (TAKE_BACK, SEAT_MOVE, SEAT_OFFER)
+# The server writes these: the state of the table follows from three of them.
+_KINDS_KEPT = (TAKE_BACK, SEAT_MOVE, SEAT_OFFER, PROGRAM)
 
 
 class Forgotten(NamedTuple):

@@ -61,6 +61,7 @@ async def open_service(
     marks: Path | None = None,
     webhook_give_up_ms: int = GIVE_UP_MS,
     insecure_test_decks: bool = False,
+    program: str = "",
     clock: Clock = utc_ms,
     **log: Any,
 ) -> AsyncIterator[Service]:
@@ -71,9 +72,10 @@ async def open_service(
     or in the folder `marks`; the open tables of a database that is older than they say are closed
     first, because it was restored from a backup. Bundles of archived tables are read from
     `archive`. A webhook that fails for `webhook_give_up_ms` is switched off, unless that is 0.
-    `clock` returns milliseconds since 1970. `Service`, `AutoClose` and, for an SQLite file,
-    `MaintenanceMode.watch_disk` describe the numbers; `log` goes to `Log.open`. Raises
-    DatabaseError, HouseKeyError or ConfigurationError.
+    `program` is the text of a note at each table, before a round. `clock` returns milliseconds
+    since 1970. `Service`, `AutoClose` and, for an SQLite file, `MaintenanceMode.watch_disk`
+    describe the numbers; `log` goes to `Log.open`. Raises DatabaseError, HouseKeyError or
+    ConfigurationError.
     """
     file = key_file(database, house_key)
     await asyncio.to_thread(require_database, database, file)
@@ -93,6 +95,7 @@ async def open_service(
                 per_network=per_network,
                 archive=archive,
                 insecure_test_decks=insecure_test_decks,
+                program=program,
                 clock=clock,
             )
             if database_log.dialect == "sqlite":

@@ -67,7 +67,8 @@ class Service:
     `house` is the name of the house in origins, without space or `+`. Tables in memory take about
     `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
     `per_network` tables that one network opened. Bundles of archived tables are read from the
-    folder `archive`. With `insecure_test_decks` a test may choose what shuffles give. `clock` is
+    folder `archive`. With `insecure_test_decks` a test may choose what shuffles give. `program` is
+    what `dealer serve` notes of itself before a round, see `CommandExecutor`. `clock` is
     the wall clock, milliseconds since 1970. `open_service` sets `projection`, `hints` and
     `webhooks`, for the metrics.
 
@@ -87,6 +88,7 @@ class Service:
         per_network: int = PER_NETWORK,
         archive: Path | None = None,
         insecure_test_decks: bool = False,
+        program: str = "",
         clock: Clock = utc_ms,
     ) -> None:
         self._insecure_decks = InsecureDecks(allowed=insecure_test_decks)
@@ -136,6 +138,7 @@ class Service:
             maintenance=self.maintenance,
             cache=self.tables,
             insecure_decks=self._insecure_decks,
+            program=program,
             clock=clock,
         )
         self._tasks = BackgroundTasks()

@@ -26,6 +26,29 @@ const METHODS = {
     const report = swaps ? found : { ...found, swaps: undefined };
     return { ...report, lines: verifier.reportLines(found) };
   },
+  /** Seats, round and stacks (codes, bottom first) after each of these versions of a whole table. */
+  async states({ lines, versions }) {
+    const values = lines.slice(1).map((line) => verifier.decode(line).value);
+    const leaves = values.filter(({ type }) => type !== undefined);
+    const heads = values.slice(leaves.length).map((note) => verifier.readCheckpoint(note.checkpoint));
+    const roots = new Map(heads.map(({ size, root }) => [size, root]));
+    const ledger = verifier.newLedger(leaves[0].table, roots);
+    const opened = leaves.filter(({ type }) => type === "RoundOpened");
+    for (const { type, public: { round, secret } } of leaves) {
+      if (type === "RoundClosed") ledger.secrets.set(opened[round - 1].version, unhex(secret));
+    }
+    const wanted = new Set(versions);
+    const states = [];
+    for (const leaf of leaves) {
+      await verifier.applyEvent(ledger, leaf);
+      if (!wanted.has(leaf.version)) continue;
+      const stacks = [...ledger.round?.stacks ?? []].filter(([, cards]) => cards.length > 0)
+        .map(([name, cards]) => [name, cards.map(({ face }) => face)]);
+      const seats = [...ledger.seats].sort((a, b) => a - b);
+      states.push({ seats, round: ledger.round?.number ?? null, stacks: Object.fromEntries(stacks) });
+    }
+    return { states };
+  },
   async file({ file }) {
     const { bytes, notes } = await verifier.restore(unhex(file));
     const report = await verifier.verify(verifier.linesOf(bytes), { notes });

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from dealer.cli.commands.verify import program_note
 from dealer.cli.logs import configure, log_unhandled
 from dealer.cli.options import (
     AsJson,
@@ -178,6 +179,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             disk_floor=settings.disk_floor * MIB,
             webhook_give_up_ms=age_ms("--webhook-give-up", settings.webhook_give_up),
             insecure_test_decks=settings.insecure_test_decks,
+            program=program_note(),
             synchronous=settings.synchronous,
             commit=settings.commit,
             queue=settings.queue,

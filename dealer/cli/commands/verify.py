@@ -345,14 +345,25 @@ def _print_manifest() -> None:
     from dealer.gateway.pages.modules import integrity
     from dealer.gateway.pages.static_files import StaticFiles
 
-    total = sha256()
-    lines = [f"{sha256(data).hexdigest()}  {path}\n" for path, data in listed_files()]
+    lines = _manifest_lines()
     for line in lines:
-        total.update(line.encode())
         echo(line.rstrip())
-    echo(f"# {total.hexdigest()}  {len(lines)} files of dealer {__version__}")
+    echo(f"# {_total(lines)}  {len(lines)} files of dealer {__version__}")
     for address, file in StaticFiles().versioned.items():
         echo(f"# {integrity(file.data)}  {address}")
+
+
+def program_note() -> str:
+    """What a server notes in the logs of its tables: the version, and the manifest's one number."""
+    return f"dealer {__version__}, manifest {_total(_manifest_lines())}"
+
+
+def _manifest_lines() -> list[str]:
+    return [f"{sha256(data).hexdigest()}  {path}\n" for path, data in listed_files()]
+
+
+def _total(lines: list[str]) -> str:
+    return sha256("".join(lines).encode()).hexdigest()
 
 
 def listed_files() -> list[tuple[str, bytes]]:

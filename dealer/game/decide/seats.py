@@ -19,7 +19,7 @@ from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
 from dealer.game.names import check_name, check_text, look_alike
 from dealer.game.rules import Rules
-from dealer.game.state import SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.state import PROGRAM, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 
 NOTE_BYTES = 2048
 
@@ -27,6 +27,7 @@ _OF_SERVER = {
     TAKE_BACK: "hand.take_back",
     SEAT_MOVE: "seat.move",
     SEAT_OFFER: "seat.move",
+    PROGRAM: "round.open",
 }
 """The kinds of notes that only the server writes, by which command."""
 

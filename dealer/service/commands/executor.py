@@ -21,12 +21,13 @@ from dealer.game.events import (
     CardsSwapped,
     EntropyClosed,
     Event,
+    NoteAdded,
     RoundClosed,
     RoundOpened,
     ShuffleStarted,
     TableClosed,
 )
-from dealer.game.state import evolve
+from dealer.game.state import PROGRAM, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
@@ -47,7 +48,8 @@ class CommandExecutor:
     """Executes the commands of all tables; `house` is the name in origins.
 
     `maintenance` refuses what may not begin now, `cache` what may not grow. `insecure_decks` says
-    which tables have a test deck. `now` is the wall clock: milliseconds since 1970, UTC.
+    which tables have a test deck. `program`, unless empty, is the text of a note before the first
+    round that is opened at a table. `now` is the wall clock: milliseconds since 1970, UTC.
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class CommandExecutor:
         maintenance: MaintenanceMode,
         cache: TableCache,
         insecure_decks: InsecureDecks,
+        program: str = "",
         clock: Clock = utc_ms,
     ) -> None:
+        self._program = program
         self.now = clock
         self._maintenance = maintenance
         self._cache = cache
@@ -101,6 +105,9 @@ class CommandExecutor:
         execution.chain, execution.expected = live_table.chain, table.version
         execution.rows, execution.checkpoints, execution.events = [], [], []
         execution.waiters, execution.pending_draw = [], None
+        if self._program and isinstance(command, OpenRound) and not live_table.noted_at:
+            live_table.noted_at = table.version + 1
+            events.insert(0, NoteAdded(0, PROGRAM, self._program))
         self._record(execution, events)
         round_ = table.round
         shuffle = None if round_ is None else round_.shuffle

@@ -166,6 +166,7 @@ class LiveTable:
     holds: int = 0  # callers that keep it in memory
     weight: int = 0  # its size as the table cache counted it, and the version at that time
     weighed_at: int = 0
+    noted_at: int = 0  # version of this process's note of its program
 
     # States
 
@@ -222,6 +223,8 @@ class LiveTable:
         self.chain, self.savepoint = fresh.chain, fresh.savepoint
         self.storing = fresh.storing
         self.stored_commands = fresh.stored_commands
+        if self.noted_at > self.committed:  # its append was lost
+            self.noted_at = 0
         # Before `committed` moves: void versions stay void where others wrote as many events.
         self.notify_commit_waiters()
         self.committed = fresh.committed

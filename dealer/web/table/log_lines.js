@@ -141,6 +141,7 @@ export class LogLines {
 
   /** A note in words, if it is a marker; otherwise its text. */
   #noteText({ seat, kind, text }, author) {
+    if (kind === "program") return undefined; // for the audit, not for players
     const by = seat === 0 ? lines.theHost : author;
     const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
     if (marked === null) return lines.note({ name: by, text: safeText(text) });

@@ -1,0 +1,215 @@
+"""One state of a random table at a random version, as four programs rebuild it from the log.
+
+They are `dealer.open_log`, `table.state` with `at`, the projector's rows (read as they come, and
+after a rebuild), and the replay of the JavaScript verifier. The tests compare some hundreds of
+(table, version) pairs; more are compared by
+
+    python -m tests.service.rebuilt_states 100000       # so many pairs
+    python -m tests.service.rebuilt_states 500 7        # starting with the table of number 7
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import dealer
+from dealer.analysis.past_table import PastTable
+from dealer.errors import DealerError
+from dealer.eventlog import EventRecord
+from dealer.game.cards import UNKNOWN
+from dealer.game.commands import CloseTable, Command, FinishShuffle, OpenRound, OpenTable
+from dealer.game.view import SPECTATOR, Viewer
+from dealer.projector.runner import Projector
+from dealer.service import Service
+from dealer.service.build import open_service
+from dealer.service.reading.past_states import no_pause
+from tests.harness.empty_log import empty_log
+from tests.projector.databases import AnyConnection, catch_up, models, rebuilt
+from tests.projector.random_games import CODES, HOST, Game, random_step
+from tests.projector.test_every_prefix import in_memory
+from tests.web.js_verifier import ask
+
+STEPS = 60
+"""Random steps a table, of which the game refuses some."""
+
+Cards = dict[str, list[tuple[int | None, str]]]
+"""By stack, bottom first: the slot, None before the first seal, and the code, or `??`."""
+
+STACKS = {"deck": "deck", "hands": "hand:{}", "piles": "pile:{}"}
+"""Read model → the stack that its second column names."""
+
+
+class LiveGame(Game):
+    """A game whose commands a service decides and writes; it submits them without waiting."""
+
+    def __init__(self, service: Service, chance: Random) -> None:
+        self.service, self.chance = service, chance
+        self.refused: list[Exception] = []
+        super().__init__("live")
+
+    def do(self, command: Command) -> list[Any]:
+        if isinstance(command, OpenTable | FinishShuffle):  # the service does these on its own
+            return []
+        self.now += 7
+        self.service.submit(self.live, command, self._answer)
+        return []
+
+    def tries(self, command: Command) -> None:
+        self.do(command)
+
+    def _answer(self, outcome: object) -> None:
+        if isinstance(outcome, Exception):
+            self.refused.append(outcome)
+
+    def open_round(
+        self, *, deck: Sequence[str] = CODES, entropy: str = "house", shuffled: bool = True
+    ) -> Game:
+        self.do(OpenRound(HOST, tuple(deck), entropy, 1_000, 1_000))
+        if shuffled:
+            self.shuffle()
+        return self
+
+    async def play(self) -> None:
+        """A table with random steps, which is closed in the end."""
+        self.live, _ = await self.service.open_table({"name": "random"})
+        self.id, self.table = self.live.id, self.live.table
+        self.sit("Ada", "Bob").open_round(shuffled=self.chance.random() < 0.8)
+        for _ in range(STEPS):
+            random_step(self, self.chance.randrange(19 * 25))
+        if self.table.round is not None:
+            self.record_results()
+            self.close_round()
+        self.do(CloseTable(HOST))  # so that its bundle is the whole log
+        await self.live.wait_committed(self.table.version)
+        assert self.table is self.live.table, "nothing else writes to this table"
+        assert all(isinstance(error, DealerError) for error in self.refused)
+
+
+def plain(state: PastTable) -> dict[str, Any]:
+    """What the JavaScript replay knows of a state: seats, the open round, and its stacks."""
+    stacks = {name: codes for name, codes in state.stacks.items() if codes}
+    return {"seats": [*state.seats], "round": state.round, "stacks": stacks}
+
+
+def without_salts(view: dict[str, Any]) -> dict[str, Any]:
+    """A view of `table.state`, whose cards have their salt as a third member, as a snapshot."""
+    if view.get("round") is None:
+        return view
+    cards = [card[:2] for card in view["round"]["cards"]]
+    return view | {"round": view["round"] | {"cards": cards}}
+
+
+def rows_of(connection: AnyConnection, round_: int) -> Cards:
+    """The cards of a round as the read models have them."""
+    found: dict[str, list[tuple[int, int | None, str]]] = {}
+    for model, stack in STACKS.items():
+        for row in models(connection)[model]:
+            number, *which, place, slot, card = row[1:]
+            if number == round_:
+                found.setdefault(stack.format(*which), []).append((place, slot, card or UNKNOWN))
+    return {name: [each[1:] for each in sorted(cards)] for name, cards in found.items()}
+
+
+def cards_of(state: PastTable) -> Cards:
+    """The same of a state, as its viewer saw it."""
+    slots = state.members["round"]["stacks"]
+    return {
+        name: [
+            (slot if slot >= 0 else None, code)
+            for slot, code in zip(slots[name], codes, strict=True)
+        ]
+        for name, codes in state.stacks.items()
+        if codes
+    }
+
+
+def slots_of(cards: Cards) -> dict[str, list[int | None]]:
+    return {name: [slot for slot, _ in stack] for name, stack in cards.items()}
+
+
+def known_in(cards: Cards) -> set[tuple[str, int, str]]:
+    """Stack, place and code of each face that is not hidden."""
+    return {
+        (name, place, code)
+        for name, stack in cards.items()
+        for place, (_, code) in enumerate(stack)
+        if code != UNKNOWN
+    }
+
+
+async def pairs(count: int, start: int = 0) -> int:
+    """Compare at least `count` pairs, from the table of number `start` on; how many there were."""
+    done = 0
+    number = start
+    with tempfile.TemporaryDirectory() as folder:
+        url = empty_log(Path(folder) / "dealer.db")
+        empty = Path(folder) / "empty.db"
+        empty_log(empty)
+        clock = [1_700_000_000_000]
+        async with open_service(url, clock=lambda: clock[0]) as service:
+            while done < count:
+                chance = Random(number)
+                game = LiveGame(service, chance)
+                await game.play()
+                head = game.table.version
+                versions = sorted(chance.sample(range(1, head + 1), min(count - done, head // 2)))
+                await compare(service, game, versions, url, empty, name=f"table {number}")
+                done += len(versions)
+                number += 1
+    return done
+
+
+async def compare(
+    service: Service, game: LiveGame, versions: list[int], url: str, empty: Path, *, name: str
+) -> None:
+    """Raise AssertionError at the first of these versions whose states differ."""
+    async with dealer.open_log(url) as log:
+        table = game.live.table_id
+        house = [await log.state(table, version, viewer="house") for version in versions]
+        public = [await log.state(table, version) for version in versions]
+        seats = [game.chance.choice([*state.seats, None]) for state in house]
+        seen = [
+            state if seat is None else await log.state(table, state.version, viewer=seat)
+            for state, seat in zip(public, seats, strict=True)
+        ]
+        lines = await log.bundle(table)
+        (answer,) = ask([{"do": "states", "lines": lines, "versions": versions}])
+    for state, theirs in zip(house, answer["states"], strict=True):
+        assert plain(state) == theirs, f"{name}, version {state.version}: verify.js"
+    for state, seat in zip(seen, seats, strict=True):
+        viewer: Viewer | int = SPECTATOR if seat is None else seat
+        view = await service.past_states.view(game.live, state.version, viewer, pause=no_pause)
+        assert without_salts(view) == state.members, f"{name}, version {state.version}: table.state"
+    game.rows = [row async for row in _rows(service, game.id)]
+    with closing(in_memory(empty)) as connection:
+        projector = Projector()
+        for state, known in zip(public, house, strict=True):
+            game.log(connection, upto=state.version)
+            catch_up(connection, projector)
+            if state.round is not None and "shuffle" not in state.members["round"]:
+                rows, where = rows_of(connection, state.round), f"{name}, version {state.version}"
+                assert slots_of(rows) == slots_of(cards_of(state)), f"{where}: rows"
+                # Rows also have the face that is left when a stack of one known card is shuffled.
+                assert known_in(cards_of(state)) <= known_in(rows), f"{where}: rows"
+                assert known_in(rows) <= known_in(cards_of(known)), f"{where}: rows"
+        before = models(connection)
+        rebuilt(connection)
+        assert models(connection) == before, f"{name}, version {versions[-1]}: rebuild"
+
+
+async def _rows(service: Service, table: bytes) -> AsyncIterator[EventRecord]:
+    async for rows in service.log.stream(table):
+        for row in rows:
+            yield row
+
+
+if __name__ == "__main__":
+    wanted, first, *_ = map(int, [*sys.argv[1:], *("100000", "0")[len(sys.argv) - 1 :]])
+    print(f"{asyncio.run(pairs(wanted, first))} states agree.")
