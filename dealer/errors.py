@@ -40,6 +40,11 @@ catches what is answered to a player, and never a fault of the server.
 from __future__ import annotations
 
 
+def amount(count: int, one: str, many: str = "") -> str:
+    """A number with its noun, as sentences have it: 1 round, 2,000 rounds; 1 is, 2 are."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 class DealerError(Exception):
     """Any error that this package raises deliberately."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from dealer.errors import ConfigurationError
+from dealer.errors import ConfigurationError, amount
 from dealer.packs.catalogue import read_folders
 
 Check = Callable[[str, Any], object]
@@ -174,8 +174,8 @@ def read_logo(flag: str, path: Path) -> bytes:
         raise ConfigurationError(f"{flag}: {path} cannot be read: {error.strerror}.") from None
     if not 0 < len(data) <= LOGO_MAX:
         raise ConfigurationError(
-            f"{flag}: {path} has {len(data)} bytes; a logo has 1 to {LOGO_MAX} bytes, because "
-            "every visitor's browser loads it."
+            f"{flag}: {path} has {amount(len(data), 'byte')}; a logo has 1 to {LOGO_MAX} bytes, "
+            "because every visitor's browser loads it."
         )
     return data
 

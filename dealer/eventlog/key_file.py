@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError
+from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, amount
 from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.admin import RETIRED
 from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
@@ -204,7 +204,7 @@ def _read(file: Path) -> bytes:
         )
     if len(master) != MASTER_BYTES:
         raise HouseKeyError(
-            f"The file {file} is no house key: it has {len(master)} bytes and not "
+            f"The file {file} is no house key: it has {amount(len(master), 'byte')} and not "
             f"{MASTER_BYTES}. {_LOSS}; restore the file from a backup."
         )
     return master

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from dealer.errors import amount
 from dealer.game.state import SeatHolder, Table
 
 HOST_TOKEN = SeatHolder(0, 0)
@@ -48,4 +49,4 @@ def longest_seated(table: Table, among: set[int]) -> int | None:
 def minutes(seconds: float) -> str:
     """A time in words: "2 minutes"; below a minute in seconds."""
     number, unit = (int(seconds // 60), "minute") if seconds >= 60 else (int(seconds), "second")
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+    return amount(number, unit)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dealer.errors import BadRequest
+from dealer.errors import BadRequest, amount
 
 RANKS = "A23456789TJQK"
 SUITS = "shdc"
@@ -62,7 +62,8 @@ def build(
     single = (*(STANDARD if cards is None else cards), *JOKERS[:jokers])
     if len(single) * decks > DECK_MAX:
         raise BadRequest(
-            f"A deck has 1 to {DECK_MAX} cards; {decks} decks of {len(single)} are too many."
+            f"A deck has 1 to {DECK_MAX} cards; {amount(decks, 'deck')} of "
+            f"{len(single)} have too many."
         )
     if decks == 1:
         codes = single

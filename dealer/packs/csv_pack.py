@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from io import StringIO
 from typing import Any, NamedTuple
 
-from dealer.errors import ConfigurationError
+from dealer.errors import ConfigurationError, amount
 
 COLUMNS = ("code", "name", "colour", "ground", "corner", "text", "svg", "count")
 _REQUIRED = {"code", "name"}
@@ -136,7 +136,7 @@ def _cells(row: _Row, columns: list[str]) -> dict[str, str]:
     short = len(row.cells) < len(columns) and not cells.keys() >= _REQUIRED
     if short or any(row.cells[len(columns) :]):
         raise ConfigurationError(
-            f"line {row.line}: {len(row.cells)} cells, but the header has {len(columns)}."
+            f"line {row.line}: {amount(len(row.cells), 'cell')}, but the header has {len(columns)}."
         )
     return cells
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dealer.errors import BadRequest, ConfigurationError
+from dealer.errors import BadRequest, ConfigurationError, amount
 from dealer.game.cards import SUITS, build
 from dealer.game.rules import ACTIONS, SEATS_MAX, Rules, check_names
 from dealer.packs import members
@@ -235,7 +235,7 @@ def _each(value: Any, at: str, players: Mapping[str, int]) -> list[list[int]]:
         pairs.append([int(least), members.whole(each, f"{at}, {least}", least=0, most=1024)])
     pairs.sort()
     if not pairs or pairs[0][0] > players["min"]:
-        raise ConfigurationError(f"{at}: it says nothing for {players['min']} players.")
+        raise ConfigurationError(f"{at}: it says nothing for {amount(players['min'], 'player')}.")
     return pairs
 
 
@@ -308,5 +308,6 @@ def _check_number(deals: list[dict[str, Any]], players: Mapping[str, int], cards
         taken = sum(dealt_cards(deal, number) for deal in deals)
         if taken > cards:
             raise ConfigurationError(
-                f"deal: for {number} players it takes {taken} cards, but the deck has {cards}."
+                f"deal: for {amount(number, 'player')} it takes {amount(taken, 'card')}, but the "
+                f"deck has {cards}."
             )

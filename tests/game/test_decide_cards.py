@@ -14,7 +14,17 @@ from dealer.errors import (
     NotSealed,
     NotYourSeat,
 )
-from dealer.game.commands import Actor, Cut, Deal, Draw, LeaveSeat, Move, Show
+from dealer.game.commands import (
+    Actor,
+    Cut,
+    Deal,
+    Draw,
+    DrawAtRandom,
+    LeaveSeat,
+    Move,
+    Show,
+    StartShuffle,
+)
 from dealer.game.events import CardDrawn, CardPeeked, CardShown, StackCut
 from dealer.game.stacks import DECK
 
@@ -112,10 +122,18 @@ def test_a_draw_from_an_unshuffled_deck_is_refused(play):
     game.refuses(Draw(ONE, cards=("a",)), CardNotThere)
 
 
+def test_one_card_is_a_card(play):
+    game = play()
+    game.do(Draw(ONE, 7))
+    game.refuses(Draw(ONE, 2), DeckEmpty, "has 1 card left; 2 were requested")
+    game.refuses(DrawAtRandom(ONE, 2), DeckEmpty, "has 1 card left; draw 1 to 1.")
+    game.refuses(StartShuffle(HOST, steps=2), BadRequest, "shuffle of 1 card takes 0 to 0 steps.")
+
+
 def test_a_draw_from_an_empty_deck_is_refused(play):
     game = play()
     game.do(Draw(ONE, 8))
-    game.refuses(Draw(ONE), DeckEmpty, "0 cards left; 1 were requested")
+    game.refuses(Draw(ONE), DeckEmpty, "0 cards left; 1 was requested")
     assert game.stack("deck") == []
 
 

@@ -122,6 +122,8 @@ def test_a_seat_outside_the_table_is_refused(play, seat):
 
 def test_a_full_table_refuses_players(play):
     play(seats=2, opened=False, rules={"seats": 2}).refuses(TakeSeat("ann"), TableFull, "All 2")
+    one = play(seats=1, opened=False, rules={"seats": 1})
+    one.refuses(TakeSeat("ann"), TableFull, "The one seat of this table is taken")
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 65, "a\nb", "\x7f", "\ud800", "\x00"])

@@ -112,7 +112,7 @@ def test_a_csv_file_is_a_pack() -> None:
         ("code;name;Anzahl\na;b;2,0\n", "line 2: unknown column 'Anzahl' with '2,0'"),
         ("code,name,Farbe\na,b,#b3202c\n", "line 2: unknown column 'Farbe' with '#b3202c'"),
         ("code,name,Notizen\na,b,=A1\n", "line 2: unknown column 'Notizen' with '=A1'"),
-        ("code,name\na,b\nc\n", "line 3: 1 cells, but the header has 2"),
+        ("code,name\na,b\nc\n", "line 3: 1 cell, but the header has 2"),
         ("code,name\na,b\nc,\n", "line 3: name is empty"),
         ("code,name\na,b,c\n", "line 2: 3 cells, but the header has 2"),
         ("code,,name\na,x,b\n", "line 2: column 2 has no name in the header, but 'x'"),

@@ -55,7 +55,12 @@ def take_seat(command: TakeSeat, table: Table) -> list[Event]:
     if seat is None:
         seat = next((free for free in range(1, seats + 1) if free not in table.seats), None)
         if seat is None:
-            raise TableFull(f"All {seats} seats of this table are taken; you may spectate instead.")
+            every = (
+                f"All {seats} seats of this table are"
+                if seats > 1
+                else "The one seat of this table is"
+            )
+            raise TableFull(f"{every} taken; you may spectate instead.")
     elif not 1 <= seat <= seats:
         raise BadRequest(f"This table has the seats 1 to {seats}.")
     elif seat in table.seats:

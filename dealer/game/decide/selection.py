@@ -11,6 +11,7 @@ from dealer.errors import (
     DeckEmpty,
     NotEntitled,
     NotSealed,
+    amount,
 )
 from dealer.game import events
 from dealer.game.commands import Actor, CardRef
@@ -61,7 +62,10 @@ def taken(round_: Round, stack: str, count: int, where: str) -> list[int]:
     if count < 1:
         raise BadRequest("Name at least one card.")
     if count > len(cards):
-        raise DeckEmpty(f"The stack has {len(cards)} cards left; {count} were requested.")
+        raise DeckEmpty(
+            f"The stack has {amount(len(cards), 'card')} left; "
+            f"{amount(count, 'was', 'were')} requested."
+        )
     slots = cards[:count] if where == "bottom" else cards[: -count - 1 : -1]
     if slots[0] < 0:
         raise NotSealed("This stack was not shuffled in this round; shuffle it first.")

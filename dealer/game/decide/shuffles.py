@@ -14,6 +14,7 @@ from dealer.errors import (
     EntropyMismatch,
     EntropyOutOfTurn,
     NoShuffle,
+    amount,
 )
 from dealer.game import events
 from dealer.game.commands import (
@@ -45,7 +46,7 @@ def start(command: StartShuffle, table: Table) -> list[Event]:
     if command.algorithm not in ALGORITHMS:
         raise BadRequest("A shuffle's algorithm is backward or forward.")
     if not 0 <= steps <= full(n):
-        raise BadRequest(f"A shuffle of {n} cards takes 0 to {full(n)} steps.")
+        raise BadRequest(f"A shuffle of {amount(n, 'card')} takes 0 to {amount(full(n), 'step')}.")
     if command.algorithm == "forward" and steps != full(n):
         raise BadRequest("A forward shuffle takes all its steps; a partial one is backward.")
     return _starting(table, round_, command.stack, n, command.algorithm, steps)
@@ -57,7 +58,7 @@ def start_for_draw(command: DrawAtRandom, table: Table) -> list[Event]:
     require_permission(table, command.actor, "draw" if command.source == DECK else "pile")
     round_, n = _shufflable(table, command.source)
     if not 1 <= command.count <= n:
-        raise DeckEmpty(f"The stack has {n} cards left; draw 1 to {n}.")
+        raise DeckEmpty(f"The stack has {amount(n, 'card')} left; draw 1 to {n}.")
     return _starting(table, round_, command.source, n, "backward", min(command.count, full(n)))
 
 

@@ -28,7 +28,7 @@ from urllib.parse import parse_qs
 
 from websockets.http11 import Request, Response
 
-from dealer.errors import BadRequest, UnknownTable
+from dealer.errors import BadRequest, UnknownTable, amount
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.pages.downloads import (
     Download,
@@ -207,8 +207,8 @@ def _size_in(request: Request) -> int | None:
 
 def _unsigned(size: int, before: int) -> UnknownTable:
     return UnknownTable(
-        f"The house has signed no checkpoint of this table at {size} events; the last one before "
-        f"is at {before}."
+        f"The house has signed no checkpoint of this table at {amount(size, 'event')}; the "
+        f"last one before is at {before}."
     )
 
 

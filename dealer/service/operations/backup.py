@@ -23,7 +23,7 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, SchemaOutdated
+from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, SchemaOutdated, amount
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.address import database_file, is_postgres, sqlite_address
 from dealer.eventlog.backends import copy_file, open_readonly, revision
@@ -378,7 +378,8 @@ async def _require_restored(database: str, source: Path, sums: Mapping[str, str]
     finally:
         await log.close()
     raise ConfigurationError(
-        f"{others} other program{'' if others == 1 else 's'} still use the database: stop every "
+        f"{amount(others, 'other program still uses', 'other programs still use')} the "
+        "database: stop every "
         "server, and then restore again."
     )
 
