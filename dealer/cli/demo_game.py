@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import NamedTuple
 
 from dealer.client import House, RemoteTable, RetryPolicy, connect
+from dealer.errors import amount
 
 NAMES = ("Ada", "Bob", "Cleo", "Dan")
 DEALT = 5
@@ -138,7 +139,7 @@ class _Game:
         where = "the top" if end == "top" else "random places of the deck, by a partial shuffle"
         await self.say(
             f"{player.name} discards {' '.join(weak)} and draws {' '.join(drawn)} from {where}; "
-            f"the others see {len(drawn)} backs."
+            f"the others see {amount(len(drawn), 'back')}."
         )
 
     async def drop(self, player: Player) -> None:
@@ -159,8 +160,9 @@ class _Game:
             await self.host.return_cards(count=count, source="pile:discard")
         await self.host.shuffle()
         await self.say(
-            f"The {count} discards go back, and all {self.host.deck_count} cards of the deck are "
-            "shuffled again with new random bytes from each player."
+            f"{amount(count, 'discard goes', 'discards go')} back, and all "
+            f"{self.host.deck_count} cards of the deck are shuffled again with new "
+            "random bytes from each player."
         )
 
     async def show_down(self) -> None:

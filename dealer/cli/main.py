@@ -8,10 +8,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dealer.cli.commands import audit, database, lab, play, serve, services, tables, verify
-from dealer.cli.commands.serve import few_collections
+from dealer.cli.commands import audit, config, database, lab, play, serve, services, tables, verify
 from dealer.cli.options import Commands
 from dealer.cli.output import echo, echo_err, guard
+from dealer.cli.process import few_collections
 from dealer.errors import DealerError
 from dealer.version import running_version
 
@@ -23,7 +23,7 @@ app = Commands(
 )
 
 for panel, commands in {
-    "Run a server": (serve.serve, serve.config),
+    "Run a server": (serve.serve, config.config),
     "Play": (play.demo, play.bots, play.mcp),
     "Check a game": (audit.audit, audit.history, audit.state, tables.export, verify.verify),
     "Maintain the database": (
@@ -42,7 +42,7 @@ for name, group, panel in (
     ("tables", tables.app, "Operate the server"),
     ("key", services.keys, "Operate the server"),
     ("webhook", services.webhooks, "Operate the server"),
-    ("packs", serve.app, "Operate the server"),
+    ("packs", config.packs, "Operate the server"),
 ):
     app.add_typer(group, name=name, rich_help_panel=panel)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import wraps
 from getpass import getuser
-from inspect import Parameter, cleandoc, signature
+from inspect import Parameter, cleandoc, iscoroutinefunction, signature
 from math import inf
 from pathlib import Path
 from socket import gethostname
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+_SOURCES = {"COMMANDLINE": "flag", "ENVIRONMENT": "environment"}
+
 LIMITS_HELP = "Limits, each also a variable like DEALER_LIMIT_RATE:\n\n\b\n" + "\n".join(
     f"{name}: {what}" for name, what in LIMITS.items()
 )
@@ -49,8 +52,21 @@ class Commands(typer.Typer):
         super().__init__(cls=_Group, rich_markup_mode=None, add_completion=False, **options)
 
     def command(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:
-        """As in Typer."""
-        return super().command(*args, cls=_OneCommand, **options)
+        """As in Typer; a coroutine function runs in an event loop of its own."""
+        register = super().command(*args, cls=_OneCommand, **options)
+
+        def add(command: _Command) -> _Command:
+            if not iscoroutinefunction(command):
+                return register(command)
+
+            @wraps(command)
+            def run(**given: Any) -> None:
+                asyncio.run(command(**given))
+
+            register(run)
+            return command
+
+        return add
 
 
 class _Plain:
@@ -324,6 +340,24 @@ def _value(setting: Setting, given: Any) -> Any:
         return tuple(given or ())
     choices = {choice.lower(): choice for choice in setting.choices}
     return choices.get(given.lower(), given) if choices else given
+
+
+def validate_paths(settings: Settings) -> None:
+    """Raise ConfigurationError if the database, key or folders that are named cannot be used."""
+    from dealer.eventlog import key_file
+    from dealer.eventlog.backends import check_address
+
+    check_address(settings.database)
+    key_file(settings.database, settings.house_key)
+    for folder in (settings.archive, settings.marks):
+        if folder is not None and not folder.is_dir():
+            raise ConfigurationError(f"There is no folder {folder}. Create it first.")
+
+
+def source_of(context: typer.Context, name: str) -> str:
+    """Where the value of a setting is from: flag, environment or default."""
+    origin = context.get_parameter_source(name)
+    return "default" if origin is None else _SOURCES.get(origin.name, "default")
 
 
 def whoami() -> str:

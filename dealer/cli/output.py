@@ -80,11 +80,6 @@ def format_time(at: int) -> str:
     return utc(at).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
-def amount(count: int, one: str, many: str = "") -> str:
-    """A number with its noun: 1 round, 2,000 rounds."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
 @contextmanager
 def progress(what: str) -> Iterator[Step]:
     """A progress bar on standard error, if that is a terminal."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dealer.errors import amount
 from dealer.lab.shuffles import METHODS, Decks, method, ordered, random_key
 from dealer.lab.sources import NumberSource, Rows, Stream, words_from
 
@@ -139,8 +140,7 @@ def ways(exact: Exact, n: int) -> str | None:
     if total > LISTED_WAYS or len(counts) > LISTED_ORDERS:
         return None
     listed = " ".join(str(count // common) for count in counts)
-    many = "" if total == 1 else "s"
-    return f"{total:,} way{many} over {len(counts)} order{'s' if n > 1 else ''}: {listed}"
+    return f"{amount(total, 'way')} over {amount(len(counts), 'order')}: {listed}"
 
 
 class Cost(NamedTuple):

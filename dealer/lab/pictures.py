@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from dealer.errors import amount
 from dealer.lab.experiment import Tally
 from dealer.lab.report import Histogram
 
@@ -78,7 +79,8 @@ def heat(tally: Tally, heading: str) -> str:
     ]  # fmt: skip
     if tally.k == tally.n:
         parts.append(_text(_LEFT - 6, _TOP + tall, "0", "text-anchor='end'"))
-    title = f"{tally.shuffles:,} shuffles of {tally.n} cards: which card comes to which place"
+    many = f"{amount(tally.shuffles, 'shuffle')} of {amount(tally.n, 'card')}"
+    title = f"{many}: which card comes to which place"
     return _page(_LEFT + wide + 170, max(_TOP + tall + 48, _TOP + 200), heading, title, parts)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from long_table import build
 
-from dealer.cli.commands.serve import FullCollections
+from dealer.cli.process import FullCollections
 from dealer.gateway import server
 from dealer.gateway.limits import Limits
 from dealer.service.build import open_service

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from dealer.cli.commands.serve import SWITCH_INTERVAL, FullCollections
+from dealer.cli.process import SWITCH_INTERVAL, FullCollections
 from dealer.eventlog.sqlite import store
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve

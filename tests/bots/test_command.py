@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,12 @@ ID = "0123456789abcdef0123456789abcdef"
 
 
 @pytest.mark.slow
-async def test_ctrl_c_ends_the_bots_and_they_leave(tmp_path):
+@pytest.mark.parametrize("digits", [32, 24])
+async def test_ctrl_c_ends_the_bots_and_they_leave(tmp_path, digits):
     async with own_gateway(tmp_path) as server, dealer.connect(server, name="Ada") as house:
         table = await house.open(seats=4)
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "dealer", "bots", "2", table.id, "--server", server,
+            sys.executable, "-m", "dealer", "bots", "2", table.id[:digits], "--server", server,
             cwd=ROOT, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         await table.until(lambda table: len(table.seats) == 2)
@@ -31,6 +33,26 @@ async def test_ctrl_c_ends_the_bots_and_they_leave(tmp_path):
         assert process.returncode == 0
         assert output.decode().count("left.") == 2
         await table.until(lambda table: not table.seats)
+
+
+async def test_the_first_digits_of_an_id_name_one_table_of_the_lobby(tmp_path, capsys):
+    async with (
+        own_gateway(tmp_path, per_network=17) as server,
+        dealer.connect(server, name="Ada") as house,
+        dealer.connect(server, name="Bob") as other,
+    ):
+        # One more table than there are digits, so that two ids begin alike.
+        first = Counter([(await one.open()).id[0] for one in [house] * 9 + [other] * 8])
+        while len(await house.tables()) < 17:  # noqa: ASYNC110  the lobby sends no notice
+            await asyncio.sleep(0.05)
+        for digits, sentence in (
+            (max(first, key=first.__getitem__), "several tables that start with"),
+            ("0" * 31, "no table that starts with 000"),
+        ):
+            with pytest.raises(SystemExit) as ended:
+                await asyncio.to_thread(main, ["bots", "1", digits, "--server", server])
+            assert ended.value.code == 2
+            assert sentence in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from dealer.cli.commands.serve import NEVER, STARTING, FullCollections, few_collections
+from dealer.cli.process import NEVER, STARTING, FullCollections, few_collections
 from tests.harness.programs import output_of
 
 pytestmark = pytest.mark.slow
 
 COLLECTIONS = """
 import gc, weakref
-from dealer.cli.commands.serve import NEVER, FullCollections
+from dealer.cli.process import NEVER, FullCollections
 import dealer.gateway, dealer.service.build
 
 class Node:
@@ -49,7 +49,7 @@ print(frozen() is None, full.frozen > len(more))
 
 OFTEN = """
 import asyncio, gc, weakref
-from dealer.cli.commands import serve as module
+from dealer.cli import process as module
 
 module.CHECK = 0.001
 module.MIDDLE_COLLECTIONS = 2

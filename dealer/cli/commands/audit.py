@@ -22,9 +22,9 @@ from dealer.cli.options import (
     find_table,
     given,
 )
-from dealer.cli.output import amount, echo, echo_err, format_time, safe_text, say_json
+from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
 from dealer.config import DATABASE
-from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
+from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, amount
 from dealer.feed.lines import one_line
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import DECK, seat_of
@@ -324,9 +324,10 @@ def _lines(found: PastTable) -> Iterator[str]:
     if found.closed:
         yield "The table is closed."
     elif found.round is None:
-        were = "was" if found.rounds < 2 else "were"
-        opened = amount(found.rounds, "round") if found.rounds else "no round"
-        yield f"No round is open; {opened} {were} opened."
+        opened = (
+            amount(found.rounds, "round was", "rounds were") if found.rounds else "no round was"
+        )
+        yield f"No round is open; {opened} opened."
     else:
         yield from _round(found)
 

@@ -24,9 +24,9 @@ from dealer.cli.options import (
     usage_errors,
     whoami,
 )
-from dealer.cli.output import amount, echo, echo_err, format_time, progress, safe_text, say_json
+from dealer.cli.output import echo, echo_err, format_time, progress, safe_text, say_json
 from dealer.config import DATABASE
-from dealer.errors import HouseKeyError
+from dealer.errors import HouseKeyError, amount
 
 if TYPE_CHECKING:
     from dealer.projector.rebuild import Difference, Rebuild
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-def migrate(
+async def migrate(
     database: Database = DATABASE, operator: Operator = None, as_json: AsJson = False
 ) -> None:
     """Migrate the database's schema to the newest version, or create it.
@@ -47,17 +47,6 @@ def migrate(
     dealer migrate --database postgresql://dealer@db/dealer
     ```
     """
-    before, now = asyncio.run(_migrate(database, operator or whoami()))
-    if as_json:
-        say_json({"from": before, "to": now})
-        return
-    if before == now:
-        echo(f"The schema is {now}, the newest; nothing was changed.")
-    else:
-        echo(f"The schema was {before or 'empty'} and is now {now}.")
-
-
-async def _migrate(database: str, operator: str) -> tuple[str | None, str | None]:
     from dealer.eventlog import Log
     from dealer.eventlog.backends import check_address, migrate_database, revision
     from dealer.service.identity.admin import record_schema
@@ -68,14 +57,21 @@ async def _migrate(database: str, operator: str) -> tuple[str | None, str | None
     await migrate_database(database)
     async with await Log.open(database) as log:
         # Of several processes that migrate at once, one did it: the one that recorded it.
-        recorded = await record_schema(log, who=operator)
+        recorded = await record_schema(log, who=operator or whoami())
     now = await revision(database)
-    if recorded is None:
-        return now, now
-    return recorded[0] or (found if found != now else None), now
+    before = now
+    if recorded is not None:
+        before = recorded[0] or (found if found != now else None)
+    if as_json:
+        say_json({"from": before, "to": now})
+        return
+    if before == now:
+        echo(f"The schema is {now}, the newest; nothing was changed.")
+    else:
+        echo(f"The schema was {before or 'empty'} and is now {now}.")
 
 
-def rebuild(
+async def rebuild(
     database: Database = DATABASE,
     house_key: HouseKey = None,
     operator: Operator = None,
@@ -94,7 +90,24 @@ def rebuild(
     dealer rebuild --json
     ```
     """
-    done, damaged, partly = asyncio.run(_rebuild(database, house_key, operator or whoami()))
+    from dealer.projector.rebuild import Rebuild
+    from dealer.service.identity.admin import AdminService
+    from dealer.service.operations.log_check import find_damaged, keys_of
+
+    async with existing_log(database) as log:
+        with progress("Replaying the log") as step:
+            done = Rebuild(progress=step)
+            await log.run_when_idle(done.slice)
+        with progress("Checking the log") as step:
+            damaged, partly = await find_damaged(log, await keys_of(database, house_key), step=step)
+        details = {
+            "events": done.done,
+            "different": done.different,
+            "stopped": len(done.stopped),
+            "damaged": len(damaged),
+        }
+        admin = AdminService(log, who=operator or whoami())
+        await admin.note("rebuild", "read models", details=details)
     if as_json:
         say_json(_members(done) | {"damaged": damaged})
     else:
@@ -108,34 +121,9 @@ def rebuild(
         raise typer.Exit(1)
 
 
-async def _rebuild(
-    database: str, house_key: Path | None, operator: str
-) -> tuple[Rebuild, list[str], int]:
-    """The rebuild; a sentence for each table whose log is damaged; tables not checked wholly."""
-    from dealer.projector.rebuild import Rebuild
-    from dealer.service.identity.admin import AdminService
-    from dealer.service.operations.log_check import find_damaged, keys_of
-
-    async with existing_log(database) as log:
-        with progress("Replaying the log") as step:
-            work = Rebuild(progress=step)
-            await log.run_when_idle(work.slice)
-        with progress("Checking the log") as step:
-            damaged, partly = await find_damaged(log, await keys_of(database, house_key), step=step)
-        details = {
-            "events": work.done,
-            "different": work.different,
-            "stopped": len(work.stopped),
-            "damaged": len(damaged),
-        }
-        await AdminService(log, who=operator).note("rebuild", "read models", details=details)
-    return work, damaged, partly
-
-
 def _print_rebuild(done: Rebuild, damaged: list[str]) -> None:
-    were = "was" if done.done == 1 else "were"
     rows = amount(done.different, "row")
-    echo(f"{amount(done.done, 'event')} {were} replayed; {rows} differed from the log.")
+    echo(f"{amount(done.done, 'event was', 'events were')} replayed; {rows} differed from the log.")
     for difference in done.differences[:SHOWN]:
         was = "was present, but does not follow" if difference.in_old else "was missing"
         row = ", ".join(f"{name}={value!r}" for name, value in _columns(difference).items())
@@ -172,7 +160,7 @@ def _members(done: Rebuild) -> dict[str, Any]:
     }
 
 
-def journal(
+async def journal(
     limit: Annotated[int, LIMIT_OF_LINES] = 100,
     database: Database = DATABASE,
     as_json: AsJson = False,
@@ -194,10 +182,6 @@ def journal(
     dealer journal --json | jq 'select(.what == "archive")'
     ```
     """
-    asyncio.run(_print_journal(limit, database, as_json))
-
-
-async def _print_journal(limit: int, database: str, as_json: bool) -> None:
     from dealer.eventlog.backends import open_readonly
     from dealer.service.identity.admin import read_audit_entries
 
@@ -211,7 +195,7 @@ async def _print_journal(limit: int, database: str, as_json: bool) -> None:
             echo(safe_text(f"{format_time(line.at)[:19]}  {line.who}  {line.what}  {rest}"))
 
 
-def backup(
+async def backup(
     to: Annotated[Path, argument("TO", "A new folder.")],
     database: Database = DATABASE,
     house_key: HouseKey = None,
@@ -237,17 +221,17 @@ def backup(
 
     folders = Folders(archive, packs, games)
     with usage_errors():
-        done = asyncio.run(
-            back_up(database, to, house_key=house_key, folders=folders, who=operator or whoami())
+        done = await back_up(
+            database, to, house_key=house_key, folders=folders, who=operator or whoami()
         )
-    are = "is" if done.files == 1 else "are"
-    echo(f"{amount(done.files, 'file')}, {amount(done.size, 'byte')}, {are} in {to}.")
+    files = amount(done.files, "file is", "files are")
+    echo(f"{files} in {to}, {amount(done.size, 'byte')}.")
     if done.missing:
         where = f"in {archive}" if archive else "in the backup, without --archive"
         echo_err(f"Bundles of archived tables that are not {where}: {done.missing}.")
 
 
-def restore(
+async def restore(
     source: Annotated[Path, argument("FROM", "The folder of a backup.")],
     complete: Annotated[
         bool,
@@ -278,22 +262,20 @@ def restore(
 
     folders = backups.Folders(archive, packs, games)
     with usage_errors():
-        files = asyncio.run(
-            backups.restore(
-                database,
-                source,
-                house_key=house_key,
-                folders=folders,
-                complete=complete,
-                who=operator or whoami(),
-            )
+        files = await backups.restore(
+            database,
+            source,
+            house_key=house_key,
+            folders=folders,
+            complete=complete,
+            who=operator or whoami(),
         )
-    echo(f"{amount(files, 'file')} {'is' if files == 1 else 'are'} restored from {source}.")
+    echo(f"{amount(files, 'file is', 'files are')} restored from {source}.")
     then = "continue" if complete else "are closed unless the marks show that nothing is lost"
     echo(f"Start the servers: open tables {then}.")
 
 
-def rotate_key(
+async def rotate_key(
     why: Why = "",
     retire: Annotated[
         bool,
@@ -321,8 +303,7 @@ def rotate_key(
 
     who = operator or whoami()
     if retire:
-        retiring = retire_keys(database, why, who, house_key=house_key, wait=_wait)
-        deleted, stayed = asyncio.run(retiring)
+        deleted, stayed = await retire_keys(database, why, who, house_key=house_key, wait=_wait)
         for name in deleted:
             echo(f"{name} is deleted; destroy its backups, too.")
         if stayed:
@@ -335,7 +316,7 @@ def rotate_key(
         return
     if not why:
         raise typer.BadParameter("Give the reason with --why, for the operators' journal.")
-    finished, old = asyncio.run(rotate(database, why, who, house_key=house_key))
+    finished, old = await rotate(database, why, who, house_key=house_key)
     echo("The interrupted rotation is finished." if finished else "The house has a new key.")
     echo(f"The earlier one is {old}; back up both.")
 

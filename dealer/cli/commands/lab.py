@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -23,7 +24,6 @@ from dealer.cli.options import AsJson, Commands, Database, argument, given, usag
 from dealer.cli.output import (
     STANDARD_OUTPUT,
     ClosedPipe,
-    amount,
     echo,
     echo_err,
     is_stored,
@@ -32,7 +32,7 @@ from dealer.cli.output import (
     writing,
 )
 from dealer.config import DATABASE
-from dealer.errors import ConfigurationError, UnknownTable
+from dealer.errors import ConfigurationError, UnknownTable, amount
 
 if TYPE_CHECKING:
     from dealer.lab.experiment import Counted, Kind, Samples
@@ -142,7 +142,7 @@ def run(
             f"s, numbers from {source}."
         )
         if chosen.sample < deck:
-            say(f"Only the top {amount(chosen.sample, 'place')} are tested.")
+            say(f"Only the top {amount(chosen.sample, 'place is', 'places are')} tested.")
         tested = report.findings(found, level)
         frequencies = report.frequencies(counted.shuffles)
         for line in (*frequencies, "", *report.lines(shown), "", *tested):
@@ -236,7 +236,7 @@ def exact(
             say_json({"shuffle": name, "cards": deck, "sample": sample, "off": _fraction(off),
                       "orders": orders, "ways": listed})  # fmt: skip
             continue
-        possible = f"{amount(orders, 'order')} {'is' if orders == 1 else 'are'} possible"
+        possible = f"{amount(orders, 'order is', 'orders are')} possible"
         verdict = f"not fair: {possible}, with a deviation of up to {_fraction(off)} of the fair"
         echo(f"{name:<18} {f'{verdict} probability' if off else 'fair'}")
         if listed is not None and (off or shuffle):
@@ -311,17 +311,19 @@ def table(
         raise typer.BadParameter(
             "This database has no closed table." if all_closed else "Name a table, or use --all."
         )
-    read = _each("Reading tables", names, lambda name: _shuffles(name, database))
-    counted = experiment.counted(shuffle for _, played in read for shuffle in played)
+    # By origin: a table that is named twice, or whose bundle is given besides it, counts once.
+    read = dict(found for _, found in _each("Reading tables", names, partial(_shuffles, database)))
+    counted = experiment.counted(shuffle for played in read.values() for shuffle in played)
     fair = True
     for number, (kind, counts) in enumerate(counted.items()):
-        heading = f"{kind.algorithm}, {kind.steps} of {kind.n - 1} steps, {amount(kind.n, 'card')}"
+        steps, cards = amount(kind.n - 1, "step"), amount(kind.n, "card")
+        heading = f"{kind.algorithm}, {kind.steps} of {steps}, {cards}"
         if not number:
             _draw(heat, pictures.heat(counts.shuffles, heading))
         found = report.evaluate(counts)
         fair &= not report.significant(found, level)
         if as_json:
-            about = {"tables": len(names)} | kind._asdict()
+            about = {"tables": len(read)} | kind._asdict()
             say_json(about | report.members(counts.shuffles, found, level), say=say)
             continue
         shuffles = amount(counts.shuffles.shuffles, "shuffle")
@@ -420,15 +422,15 @@ def _experiment(
         return counted, report.evaluate(counted)
 
 
-def _shuffles(name: str, database: str) -> list[tuple[Kind, Samples]]:
-    """The shuffles of one verified table; `name` is a bundle file or the beginning of an id."""
+def _shuffles(database: str, name: str) -> tuple[str | None, list[tuple[Kind, Samples]]]:
+    """Origin and shuffles of a verified table; `name`: a bundle file or the beginning of an id."""
     from dealer.lab.experiment import shuffles_of
 
     lines, notes = verify.read_table_or_file(name, database)
     report = verify.examine(lines, notes=notes)
     if report.fault is not None:
         raise UnknownTable(f"{name} does not verify, so it is not counted: {report.fault}")
-    return list(shuffles_of(lines, report.swaps))
+    return report.origin, list(shuffles_of(lines, report.swaps))
 
 
 async def _closed(database: str) -> list[str]:

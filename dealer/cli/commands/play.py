@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dealer.cli.commands.serve import run
 from dealer.cli.options import HouseKey, argument, given, parse_seconds, usage_errors
-from dealer.cli.output import amount, echo, program
+from dealer.cli.output import echo, program
+from dealer.cli.process import run
 from dealer.config import DATABASE_VARIABLE, Settings
-from dealer.errors import BadRequest, ConfigurationError, DealerError
+from dealer.errors import BadRequest, ConfigurationError, DealerError, amount
 from dealer.version import __version__
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ async def _rebuild(service: Service) -> bool:
     result = (
         f"rebuilt from {amount(work.done, 'event')}, they are the same as before"
         if same
-        else f"{amount(work.different, 'row')} {'differs' if work.different == 1 else 'differ'} "
-        "from the log"
+        else f"{amount(work.different, 'row differs', 'rows differ')} from the log"
     )
     echo(
         f"{'passed' if same else 'failed'}: The SQL tables agree with the log (rebuild): {result}."

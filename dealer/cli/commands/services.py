@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,8 +27,10 @@ from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from dealer.eventlog import Log
     from dealer.eventlog.owners import StoredKey
     from dealer.eventlog.webhooks import StoredWebhook
+    from dealer.service.identity.admin import AdminService
     from dealer.service.operations.webhooks import WebhookAdmin
 
 keys = Commands(
@@ -46,7 +48,7 @@ KeyName = Annotated[
 
 
 @keys.command("add")
-def add_key(
+async def add_key(
     name: KeyName,
     may: Annotated[
         str,
@@ -76,13 +78,14 @@ def add_key(
     rights = [right.strip() for right in may.split(",") if right.strip()]
     with usage_errors():
         check_key(name, rights)
-    key = asyncio.run(_add_key(name, rights, why, database, operator or whoami()))
+    async with _admin(database, operator) as admin:
+        key = await admin.add_service_key(name, rights, why=why)
     echo_err(f"The key {name}, which is not shown again; send it as `Authorization: Bearer KEY`:")
     echo(key)
 
 
 @keys.command("list")
-def list_keys(database: Database = DATABASE, as_json: AsJson = False) -> None:
+async def list_keys(database: Database = DATABASE, as_json: AsJson = False) -> None:
     """List the keys, valid and revoked, with their rights, by name.
 
     ```
@@ -90,7 +93,7 @@ def list_keys(database: Database = DATABASE, as_json: AsJson = False) -> None:
     dealer key list --json | jq 'select(.revoked_at == null)'
     ```
     """
-    stored = asyncio.run(_read_keys(database))
+    stored = await _read_keys(database)
     for key in stored:
         say_json(_shown_key(key)) if as_json else echo(_line_of_key(key))
     if not stored and not as_json:
@@ -98,7 +101,7 @@ def list_keys(database: Database = DATABASE, as_json: AsJson = False) -> None:
 
 
 @keys.command()
-def revoke(
+async def revoke(
     name: KeyName, why: Why, database: Database = DATABASE, operator: Operator = None
 ) -> None:
     """Revoke a key permanently: within a second every server refuses it and ends its connections.
@@ -109,15 +112,19 @@ def revoke(
     dealer key revoke shop --why "was in a public repository"
     ```
     """
-    changed = asyncio.run(_revoke(name, why, database, operator or whoami()))
+    if name not in {key.name for key in await _read_keys(database)}:
+        raise ConfigurationError(f"There is no key {name!r}; `dealer key list` lists the keys.")
+    async with _admin(database, operator) as admin:
+        changed = await admin.revoke_service_key(name, why=why)
     echo(f"The key {name} is revoked." if changed else f"The key {name} was already revoked.")
 
 
-async def _add_key(name: str, rights: list[str], why: str, database: str, who: str) -> str:
+@asynccontextmanager
+async def _admin(database: str, operator: str | None) -> AsyncIterator[AdminService]:
     from dealer.service.identity.admin import AdminService
 
     async with existing_log(database) as log:
-        return await AdminService(log, who=who).add_service_key(name, rights, why=why)
+        yield AdminService(log, who=operator or whoami())
 
 
 async def _read_keys(database: str) -> list[StoredKey]:
@@ -126,15 +133,6 @@ async def _read_keys(database: str) -> list[StoredKey]:
 
     async with await open_readonly(database) as log:
         return await stored_keys(log)
-
-
-async def _revoke(name: str, why: str, database: str, who: str) -> bool:
-    from dealer.service.identity.admin import AdminService
-
-    if name not in {key.name for key in await _read_keys(database)}:
-        raise ConfigurationError(f"There is no key {name!r}; `dealer key list` lists the keys.")
-    async with existing_log(database) as log:
-        return await AdminService(log, who=who).revoke_service_key(name, why=why)
 
 
 def _shown_key(key: StoredKey) -> dict[str, Any]:
@@ -160,7 +158,7 @@ class Signing(StrEnum):
 
 
 @webhooks.command("add")
-def add_webhook(
+async def add_webhook(
     url: Annotated[str, typer.Argument(metavar="URL", show_default=False)],
     key: Annotated[str, given("NAME", "The service key whose tables' events are sent.")],
     types: Annotated[
@@ -196,14 +194,12 @@ def add_webhook(
     ```
     """
 
-    async def adding() -> tuple[int, str]:
-        from dealer.eventlog.key_file import existing_house_keys, key_file
-        from dealer.service.operations.webhooks import WebhookAdmin
+    from dealer.eventlog.key_file import existing_house_keys, key_file
 
-        async with existing_log(database) as log:
-            house_keys = await existing_house_keys(log, key_file(database, house_key))
-            return await WebhookAdmin(log, who=operator or whoami()).add(
-                house_keys,
+    with usage_errors():
+        async with _webhook_admin(database, operator) as (log, admin):
+            number, verifier = await admin.add(
+                await existing_house_keys(log, key_file(database, house_key)),
                 url,
                 key=key,
                 types=types or [],
@@ -212,16 +208,13 @@ def add_webhook(
                 allow_private=allow_private,
                 why=why,
             )
-
-    with usage_errors():
-        number, verifier = asyncio.run(adding())
     kind = "The secret" if sign is Signing.HMAC else "The public key"
     echo_err(f"Webhook {number}. {kind}, which is not shown again:")
     echo(verifier)
 
 
 @webhooks.command("list")
-def list_webhooks(database: Database = DATABASE, as_json: AsJson = False) -> None:
+async def list_webhooks(database: Database = DATABASE, as_json: AsJson = False) -> None:
     """List the webhooks: what they get, how far they are, and what fails.
 
     ```
@@ -229,7 +222,7 @@ def list_webhooks(database: Database = DATABASE, as_json: AsJson = False) -> Non
     dealer webhook list --json | jq 'select(.disabled_at != null)'
     ```
     """
-    stored = asyncio.run(_read_webhooks(database))
+    stored = await _read_webhooks(database)
     for webhook, key in stored:
         say_json(_shown(webhook, key)) if as_json else echo(safe_text(_line(webhook, key)))
     if not stored and not as_json:
@@ -237,7 +230,7 @@ def list_webhooks(database: Database = DATABASE, as_json: AsJson = False) -> Non
 
 
 @webhooks.command()
-def remove(
+async def remove(
     number: Number, why: Why = "", database: Database = DATABASE, operator: Operator = None
 ) -> None:
     """Remove a webhook; what it did not get yet is not sent.
@@ -246,12 +239,13 @@ def remove(
     dealer webhook remove 2 --why "the shop reads the feed now"
     ```
     """
-    _change(database, operator, number, lambda admin: admin.remove(number, why=why))
+    async with _webhook_admin(database, operator) as (_, admin):
+        _require(number, await admin.remove(number, why=why))
     echo(f"Webhook {number} is removed.")
 
 
 @webhooks.command()
-def enable(
+async def enable(
     number: Number, why: Why = "", database: Database = DATABASE, operator: Operator = None
 ) -> None:
     """Deliver again to a webhook that was switched off, from where it stopped.
@@ -260,12 +254,13 @@ def enable(
     dealer webhook enable 2 --why "the shop's server is back"
     ```
     """
-    _change(database, operator, number, lambda admin: admin.enable(number, why=why))
+    async with _webhook_admin(database, operator) as (_, admin):
+        _require(number, await admin.enable(number, why=why))
     echo(f"Webhook {number} is enabled.")
 
 
 @webhooks.command()
-def replay(
+async def replay(
     number: Number,
     position: Annotated[str, given("POSITION", "start, now, or a position of the feed.", "--from")],
     why: Why = "",
@@ -278,23 +273,23 @@ def replay(
     dealer webhook replay 2 --from start
     ```
     """
-    _change(database, operator, number, lambda admin: admin.replay(number, position, why=why))
+    async with _webhook_admin(database, operator) as (_, admin):
+        _require(number, await admin.replay(number, position, why=why))
     echo(f"Webhook {number} continues from there.")
 
 
-def _change(
-    database: str,
-    operator: str | None,
-    number: int,
-    change: Callable[[WebhookAdmin], Awaitable[bool]],
-) -> None:
-    async def run() -> bool:
-        from dealer.service.operations.webhooks import WebhookAdmin
+@asynccontextmanager
+async def _webhook_admin(
+    database: str, operator: str | None
+) -> AsyncIterator[tuple[Log, WebhookAdmin]]:
+    from dealer.service.operations.webhooks import WebhookAdmin
 
-        async with existing_log(database) as log:
-            return await change(WebhookAdmin(log, who=operator or whoami()))
+    async with existing_log(database) as log:
+        yield log, WebhookAdmin(log, who=operator or whoami())
 
-    if not asyncio.run(run()):
+
+def _require(number: int, found: bool) -> None:
+    if not found:
         raise ConfigurationError(f"There is no webhook {number}; `dealer webhook list` lists them.")
 
 

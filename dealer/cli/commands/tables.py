@@ -7,7 +7,7 @@ import json
 import shlex
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
 
@@ -34,7 +34,6 @@ from dealer.cli.options import (
 )
 from dealer.cli.output import (
     STANDARD_OUTPUT,
-    amount,
     echo,
     echo_err,
     format_time,
@@ -46,7 +45,7 @@ from dealer.cli.output import (
     writing,
 )
 from dealer.config import DATABASE
-from dealer.errors import ConfigurationError, DatabaseDamaged, Refused, TableIsClosed
+from dealer.errors import ConfigurationError, DatabaseDamaged, Refused, TableIsClosed, amount
 
 app = Commands(invoke_without_command=True)
 
@@ -81,7 +80,7 @@ def tables(
     if disabled:
         echo("The whole server is disabled; see `dealer journal`.")
     if archived:
-        echo(f"{archived} more {'is' if archived == 1 else 'are'} archived; see `dealer journal`.")
+        echo(f"{amount(archived, 'more is', 'more are')} archived; see `dealer journal`.")
     elif not found:
         echo("This database has no tables yet.")
 
@@ -138,7 +137,7 @@ def _line(table: dict[str, Any]) -> str:
     ).rstrip()
 
 
-def export(
+async def export(
     table: TableId,
     output: Annotated[
         str, given("FILE", "A file; - or nothing for standard output.", "--output", "-o")
@@ -157,28 +156,22 @@ def export(
     ```
     """
     with writing(output) as file:
-        asyncio.run(_write(file, table, database, url, house_key))
+        if url is not None:
+            for line in verify.from_house(url, table):
+                file.write(line + b"\n")
+        else:
+            with progress("Reading the log") as step:
+                lines = verify.from_log(database, table, house_key=house_key, step=step)
+                async with aclosing(lines):
+                    async for line in lines:
+                        file.write(line + b"\n")
     if is_stored(output):
         shown = shlex.quote(output)
         echo_err(f"The bundle is in {output}; check it with: {program()} verify {shown}")
 
 
-async def _write(
-    file: BinaryIO, table: str, database: str, url: str | None, house_key: Path | None
-) -> None:
-    if url is not None:
-        for line in await asyncio.to_thread(verify.from_house, url, table):
-            file.write(line + b"\n")
-        return
-    with progress("Reading the log") as step:
-        found = verify.from_log(database, table, house_key=house_key, step=step)
-        async with aclosing(found) as lines:
-            async for line in lines:
-                file.write(line + b"\n")
-
-
 @app.command()
-def close(
+async def close(
     why: Why,
     table: OneTable = None,
     idle: Annotated[
@@ -199,37 +192,24 @@ def close(
     dealer tables close --idle 90d --why retention
     ```
     """
-    if (table is None) == (idle is None):
-        raise typer.BadParameter("Give a table, or an age with --idle.")
-    since = None if idle is None else age(idle, "--idle")
-    count = asyncio.run(_close(database, house_key, marks, table, since, why, operator or whoami()))
-    echo(f"{amount(count, 'table')} closed.")
-
-
-async def _close(
-    database: str,
-    house_key: Path | None,
-    marks: Path | None,
-    table: str | None,
-    idle: int | None,
-    why: str,
-    who: str,
-) -> int:
     from dealer.eventlog.backends import open_readonly
     from dealer.service.build import open_service
     from dealer.service.clock import utc_ms
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.close_tables import close_tables, open_tables
 
+    if (table is None) == (idle is None):
+        raise typer.BadParameter("Give a table, or an age with --idle.")
+    since = None if idle is None else age(idle, "--idle")
     await (await open_readonly(database)).close()
     done = 0
     async with open_service(database, house_key=house_key, marks=marks) as service:
-        admin = AdminService(service.log, who=who)
+        admin = AdminService(service.log, who=operator or whoami())
         if table is not None:
             wanted = [await find_table(service.log, table)]
         else:
             # At 0m also tables whose events have a time in the future, from a clock that was wrong.
-            before = utc_ms() - idle if idle else None
+            before = utc_ms() - since if since else None
             wanted = await open_tables(service.log, before=before)
         async for table_id, error in close_tables(service, wanted):
             if error is None:
@@ -242,14 +222,14 @@ async def _close(
                 raise error
             else:
                 echo_err(f"{table_id.hex()} is left open: {error}")
-    return done
+    echo(f"{amount(done, 'table')} closed.")
 
 
 WholeServer = Annotated[bool, typer.Option("--house", help="All tables of this database.")]
 
 
 @app.command()
-def disable(
+async def disable(
     why: Why,
     table: OneTable = None,
     house: WholeServer = False,
@@ -268,12 +248,12 @@ def disable(
     dealer tables disable --house --why "moving to another machine"
     ```
     """
-    target, changed = asyncio.run(_change(table, house, database, operator, why, on=False))
+    target, changed = await _change(table, house, database, operator, why, on=False)
     echo(f"{target} is disabled." if changed else f"{target} was already disabled.")
 
 
 @app.command()
-def enable(
+async def enable(
     why: Why = "",
     table: OneTable = None,
     house: WholeServer = False,
@@ -287,7 +267,7 @@ def enable(
     dealer tables enable --house --why "moved"
     ```
     """
-    target, changed = asyncio.run(_change(table, house, database, operator, why, on=True))
+    target, changed = await _change(table, house, database, operator, why, on=True)
     echo(f"{target} is enabled." if changed else f"{target} was not disabled.")
 
 
@@ -315,7 +295,7 @@ async def _change(
 
 
 @app.command()
-def archive(
+async def archive(
     to: Annotated[
         Path,
         typer.Option("--to", metavar="FOLDER", envvar="DEALER_ARCHIVE", help="Folder for bundles."),
@@ -361,9 +341,9 @@ def archive(
         if not to.is_dir():
             raise ConfigurationError(f"There is no folder {to}. Create it first.")
     if forget is not None:
-        asyncio.run(_forget(database, to, str(table), forget, why, operator or whoami()))
+        await _forget(database, to, str(table), forget, why, operator or whoami())
         return
-    done, bad = asyncio.run(archive_tables(database, to, table, oldest, why, operator or whoami()))
+    done, bad = await archive_tables(database, to, table, oldest, why, operator or whoami())
     echo(f"{amount(done, 'table')} archived to {to}.")
     if bad:
         raise DatabaseDamaged(
