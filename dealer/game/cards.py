@@ -61,10 +61,8 @@ def build(
         raise BadRequest(f"A deck has 0 to {len(JOKERS)} jokers; {jokers} were requested.")
     single = (*(STANDARD if cards is None else cards), *JOKERS[:jokers])
     if len(single) * decks > DECK_MAX:
-        raise BadRequest(
-            f"A deck has 1 to {DECK_MAX} cards; {amount(decks, 'deck')} of "
-            f"{len(single)} have too many."
-        )
+        given = amount(decks, f"deck of {len(single)} is", f"decks of {len(single)} are")
+        raise BadRequest(f"A deck has 1 to {DECK_MAX} cards; {given} too many.")
     if decks == 1:
         codes = single
     else:

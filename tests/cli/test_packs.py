@@ -55,7 +55,7 @@ def test_a_wrong_file_is_reported_with_its_reason(ask: Ask, tmp_path: Path) -> N
     (tmp_path / "tiles.csv").write_text("code,name\na\n")
     answer = ask("packs", "check", tmp_path / "tiles.csv")
     assert answer.code == 1
-    assert answer.lines == [f"{tmp_path / 'tiles.csv'}: line 2: 1 cells, but the header has 2."]
+    assert answer.lines == [f"{tmp_path / 'tiles.csv'}: line 2: 1 cell, but the header has 2."]
 
 
 def test_the_folders_are_checked_when_the_server_starts(tmp_path: Path) -> None:
