@@ -1,6 +1,6 @@
 """Alembic environment: finds the database and the schema, in the repository and in a wheel.
 
-`dealer.eventlog.migrate` passes its open connection. By hand: `alembic -x database=<url> upgrade
+`dealer.eventlog.schema` passes its open connection. By hand: `alembic -x database=<url> upgrade
 head`, or with the address in DEALER_DATABASE_URL. No other program
 may use an SQLite file meanwhile: `dealer migrate` checks that, this does not.
 """
@@ -13,10 +13,9 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
 import dealer.eventlog.admin
+import dealer.eventlog.nodes
 import dealer.eventlog.owners
-import dealer.eventlog.presence
-import dealer.eventlog.webhooks
-import dealer.projector.schema  # noqa: F401  they add theirs
+import dealer.projector.models  # noqa: F401  they add theirs
 from dealer.eventlog.address import is_postgres
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.schema import metadata, postgres

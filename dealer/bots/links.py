@@ -65,7 +65,7 @@ def socket_address(server: str) -> str:
 
 
 def page_address(server: str) -> str:
-    """The address of the pages of a server, without a slash at the end; the opposite of the above.
+    """The address of the pages of a server, without a slash at the end.
 
     `server` is an address as `socket_address` returns it.
     """

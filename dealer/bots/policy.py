@@ -1,5 +1,5 @@
 """What a seat may do now, by the table's rules and its state; and the policy of the simple bots: a
-legal move at random, and the turn marker where one is used.
+legal move at random, and the turn marker if one is used.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from dealer.client.event_verifier import Evidence, TableEvent
 from dealer.client.house import House, connect
 from dealer.client.markers import Markers
 from dealer.client.requests import RetryPolicy
-from dealer.client.store import SavedHead, Store
+from dealer.client.storage import SavedHead, Store
 from dealer.client.table import RemoteTable
 from dealer.proof.checkpoint import Cosigner
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dealer.client.connection import Connection, require_table_id
 from dealer.client.requests import Answered, Members, RetryPolicy
-from dealer.client.store import Store, TableStore, with_seat
+from dealer.client.storage import Store, TableStore, with_seat
 from dealer.client.table import Deck, RemoteTable, deck_spec
 from dealer.client.table_session import OnEvent, TableSession
 from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
@@ -176,7 +176,7 @@ class House:
     async def resume(
         self, table: str, *, token: str | None = None, key: bytes | None = None
     ) -> RemoteTable:
-        """Continue in the seat that the store has a token for, or in that of `token`.
+        """Continue in the seat that the store has a token for, or in the seat of `token`.
 
         Raises BadToken if there is none, or if that seat was left.
         """
@@ -248,7 +248,7 @@ class House:
     async def _enter(self, method: str, params: Members, session: TableSession) -> RemoteTable:
         """Ask to join or watch, and start the session with the answer.
 
-        Another session if it ended before the answer came: where the table is left while a request
+        Another session if it ended before the answer came: if the table is left while a request
         to join it is under way. An answer with a seat that is not newer than what the session had
         is that of a seat which was left since; then DealerError.
         """

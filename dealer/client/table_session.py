@@ -15,7 +15,7 @@ from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import EventVerifier, Evidence, TableEvent
 from dealer.client.markers import Markers
 from dealer.client.requests import Answered, Members, forget
-from dealer.client.store import TableStore
+from dealer.client.storage import TableStore
 from dealer.client.verified_log import Gap
 from dealer.errors import BadToken, DealerError, HouseCheated
 from dealer.game.events import Event, SeatGivenUp, SeatTaken, TableClosed

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dealer.client.store import SavedHead
+from dealer.client.storage import SavedHead
 from dealer.errors import HouseCheated
 from dealer.proof.checkpoint import (
     NoteFault,
@@ -39,7 +39,7 @@ class VerifiedLog:
     def __init__(self, table: str, *, key: bytes | None, saved: Sequence[SavedHead]) -> None:
         self.table = table
         self.key = key
-        self.heads: dict[int, bytes] = {}  # size → root, where a signed note was compared
+        self.heads: dict[int, bytes] = {}  # size → root, of the compared signed notes
         self.fresh: list[SavedHead] = []  # verified heads for the caller to store
         self.newest: str = saved[-1].note if saved else ""
         self.latest: str = ""  # over the whole log at the last request

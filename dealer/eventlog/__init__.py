@@ -3,8 +3,7 @@
 See README.md in this folder for the databases, and `log.Log` for the interface.
 """
 
-from dealer.eventlog.encryption import HouseKeys, RoundCipher
-from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.keys import HouseKeys, RoundCipher, key_file, load_house_keys
 from dealer.eventlog.log import Log
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import (

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from dealer.errors import ConcurrentUpdate, DatabaseDamaged, UnknownTable
-from dealer.eventlog import migrate
+from dealer.eventlog.keys import RETIRED
 from dealer.eventlog.savepoints import table_savepoint
 from dealer.eventlog.schema import (
     TABLE_ID,
@@ -38,6 +38,7 @@ from dealer.eventlog.schema import (
     define_table,
     event,
     house,
+    lock_schema,
     metadata,
     opener,
     stream,
@@ -57,10 +58,6 @@ UPDATE feed_state SET scan = 0 WHERE EXISTS (
     SELECT 1 FROM stream s WHERE s.id = ? AND s.version > coalesce(
         (SELECT max(f.last) FROM feed f WHERE f.of_stream = s.id), 0))
 """
-
-RETIRED = ".retired"
-"""Suffix of a key's name in `house` once no table needs that key."""
-
 
 BACKUP = "backup"
 """Name in `house` of the time of the newest backup: milliseconds since 1970, 8 bytes."""
@@ -146,7 +143,7 @@ def record_schema(connection: Connection, entry: AuditRow) -> str | None:
 
     None, and no write, if that was the same: of two processes that migrate, one adds it.
     """
-    migrate.lock(connection)
+    lock_schema(connection)
     newest = select(_journal.c.details).where(_journal.c.what == entry.what)
     found = connection.execute(newest.order_by(_journal.c.at.desc()).limit(1)).scalar()
     before = "" if found is None else str(details_in(found).get("to", ""))
@@ -206,7 +203,7 @@ def add_key(connection: Connection, name: str, check: bytes, entry: AuditRow) ->
 
 
 def record_backup(connection: Connection, entry: AuditRow) -> None:
-    """Store the time of a backup in `house`, in place of that of the one before."""
+    """Store the time of a backup in `house`, in place of the earlier one."""
     connection.exec_driver_sql(_RECORD_BACKUP, (BACKUP, entry.at.to_bytes(8)))
     add_entry(connection, entry)
 

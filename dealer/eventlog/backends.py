@@ -18,17 +18,17 @@ from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
-from dealer.eventlog import migrate
 from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.postgres.reader import PostgresReader
 from dealer.eventlog.postgres.store import PostgresStore
+from dealer.eventlog.protocols import Reader, Store
 from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.schema import current_revision, is_newest, outdated, upgrade
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.eventlog.sqlite.store import SqliteStore
 from dealer.eventlog.sqlite.wal import existing_file, reader_engine
-from dealer.eventlog.store import Reader, Store
 
 READ_ONLY_BUSY_SECONDS = 5.0
 RECOVERY_SECONDS = 30.0
@@ -101,7 +101,7 @@ async def open_readonly(url: str) -> ReadOnlyLog:
     try:
         found, current = await _revision(engine, reader.name)
         if not current:
-            raise migrate.outdated(reader.name, found)
+            raise outdated(reader.name, found)
     except BaseException:
         await engine.dispose()
         raise
@@ -138,7 +138,7 @@ async def migrate_database(url: str) -> None:
 async def _migrate_postgres(database: PostgresDatabase) -> None:
     try:
         await database.with_retry(database.require_sessions, seconds=0, recovery=RECOVERY_SECONDS)
-        await database.run(migrate.upgrade)
+        await database.run(upgrade)
     except DealerError:
         raise
     except Exception as error:
@@ -189,8 +189,8 @@ async def _revision(engine: AsyncEngine, name: str) -> tuple[str | None, bool]:
     """The schema revision of the database, and whether it is the newest."""
     try:
         async with engine.connect() as connection:
-            found = await connection.run_sync(migrate.current)
-            return found, await connection.run_sync(migrate.is_current)
+            found = await connection.run_sync(current_revision)
+            return found, await connection.run_sync(is_newest)
     except DealerError:
         raise
     except Exception as error:

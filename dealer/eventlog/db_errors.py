@@ -224,7 +224,7 @@ def translate(error: BaseException, *, name: str, committing: bool = False) -> D
         primary, (DatabaseError, f"The log in {{name}} failed (SQLite error {code}).")
     )
     if primary == sqlite3.SQLITE_IOERR and _is_full(name):
-        kind, sentence = _FULL  # not SQLITE_FULL where its shared memory has no room
+        kind, sentence = _FULL  # not SQLITE_FULL if its shared memory has no room
     return kind(sentence.format(name=name))
 
 

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dealer.errors import ConfigurationError
-from dealer.eventlog.key_file import sync_folder
+from dealer.eventlog.keys import sync_folder
 from dealer.eventlog.rows import Append, Appended, EventRecord, Result, leaf_of
 from dealer.proof.tree import leaf_hash
 

@@ -18,9 +18,9 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.backends import backend
+from dealer.eventlog.protocols import Reader
 from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
-from dealer.eventlog.store import Reader
 from dealer.eventlog.writer import MODES, CommitPolicy, Slice, Writer
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class Log(ReadOnlyLog):
     async def require_file(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
         self.check()
-        if self._reader.shrunk:
+        if self.reader.shrunk:
             # The store finds out after a commit, even of nothing, whether SQLite shrank the file.
             await self.run_in_transaction(lambda connection: None)
 

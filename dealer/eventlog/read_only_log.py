@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Self
 
 from dealer.errors import DatabaseDamaged, Unavailable
 from dealer.eventlog import stored_form
+from dealer.eventlog.protocols import Dialect, Reader
 from dealer.eventlog.rows import COLUMNS, EventRecord
 from dealer.eventlog.schema import TABLE_ID, select_in
-from dealer.eventlog.store import Dialect, Notifier, OnNotification, PoolUse, Reader
 
 SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
 
@@ -70,8 +70,8 @@ class Queries:
 
 
 class LogEnd(NamedTuple):
-    """The end of a table's events: its `version`, that of its `newest` row, which is the same
-    unless the log is damaged or the table archived, and that of the RoundOpened of the open round,
+    """The end of a table's events: its `version`, its `newest` row, which has the same version
+    unless the log is damaged or the table archived, and the version that `opened` the open round,
     0 if none is open."""
 
     version: int
@@ -84,7 +84,7 @@ class ReadOnlyLog:
 
     `name` is the database's file, or the server's address without a password; `dialect` is
     `postgresql` if several nodes can share the log over a network, else `sqlite`; `shared` says
-    whether several nodes serve the same tables from this log.
+    whether several nodes serve the same tables from this log. `reader` has the connections.
 
     Every method may raise a DatabaseError whose text says what to do.
     """
@@ -93,7 +93,7 @@ class ReadOnlyLog:
         self.name = reader.name
         self.dialect = reader.dialect
         self.shared = reader.shared
-        self._reader = reader
+        self.reader = reader
         self._queries = Queries(reader.dialect)
         self._closed = False
 
@@ -106,35 +106,11 @@ class ReadOnlyLog:
     async def close(self) -> None:
         """Wait for reads under way, for a limited time, and close the connections."""
         self._closed = True
-        await self._reader.close()
+        await self.reader.close()
 
     def check(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
-        self._reader.check()
-
-    @property
-    def pool(self) -> PoolUse:
-        """The connections for reading: how many are in use, and how many there may be."""
-        return self._reader.pool
-
-    @property
-    def wal_bytes(self) -> float:
-        return self._reader.wal_bytes
-
-    def notifier(self, on_notification: OnNotification) -> Notifier | None:
-        """A notifier between the nodes of this log; None on SQLite.
-
-        `on_notification` is called on the event loop with the ids of tables that other nodes
-        appended to. Notifications are hints: they may be lost, repeated or late.
-        """
-        return self._reader.notifier(on_notification)
-
-    async def identity(self) -> str:
-        """A word that a restored copy of a server's database does not share with it.
-
-        `file` for an SQLite file.
-        """
-        return await self._reader.identity()
+        self.reader.check()
 
     async def head(self, table: bytes) -> int | None:
         """The table's current version; None if there is no such table."""
@@ -142,12 +118,12 @@ class ReadOnlyLog:
         return rows[0][0] if rows else None
 
     async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
-        """The versions of those of `tables` that exist."""
+        """The versions of the `tables` that exist."""
         found = await self.heads_and_cosigned(tables)
         return {table: version for table, (version, _) in found.items()}
 
     async def heads_and_cosigned(self, tables: Iterable[bytes]) -> dict[bytes, tuple[int, int]]:
-        """For those of `tables` that exist, the version, and a count that grows when a checkpoint
+        """For the `tables` that exist the version, and a count that grows when a checkpoint
         is cosigned."""
         found: dict[bytes, tuple[int, int]] = {}
         for sql, parameters in self._queries.heads(list(tables)):
@@ -242,9 +218,6 @@ class ReadOnlyLog:
         rows = await self._fetch(SELECT_METADATA, (name,))
         return rows[0][0] if rows else None
 
-    async def version(self) -> str:
-        return await self._reader.version()
-
     async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """All rows of a SELECT with `?` for its parameters, with the names of its columns.
 
@@ -259,7 +232,7 @@ class ReadOnlyLog:
     ) -> list[Any]:
         if self._closed:
             raise Unavailable("The server is shutting down; try again when it has restarted.")
-        return await self._reader.fetch(sql, parameters, named=named)
+        return await self.reader.fetch(sql, parameters, named=named)
 
     async def fetch_row(self, table: str, sql: str) -> Any:
         """The row of an SQL table that every database of this schema has; DatabaseDamaged if not.

@@ -22,13 +22,13 @@ class EventRecord(msgspec.Struct):
     within its table, `at` is in milliseconds, `public` the canonical JSON verbatim, `commitment` 32
     bytes or None without a hidden part, `hidden` encrypted. `command` and its `digest` are set on
     the first event of an append. `leaf` is its leaf's text, `private` the JSON that only `seat` may
-    see, and `event` itself is known where it was decided.
+    see, and `event` itself is known to the process that decided it.
 
     A record of this process is made by `service.executor.encode`, stored by the writer in the
     columns of `stored_form`, and published by `CommandProcessor.on_result`. This then blanks the
     columns that only the writer needed: `public` is "", and `commitment`, `hidden`, `command` and
     `digest` are None. So it is in the ring, the feed and the projector. A record from the log has
-    its columns as long as it lives; its readers add `leaf`, and `seat` and `private` where they
+    its columns as long as it lives; its readers add `leaf`, and `seat` and `private` if they
     know the secret.
     """
 

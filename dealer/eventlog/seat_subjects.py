@@ -5,8 +5,8 @@ written after the SeatTaken event that it names, and is a shortcut: without it t
 found by the command id of that event (`service/identity/seat_claims.py`). A row whose seat was left
 has no effect. A table's rows go when it is archived.
 
-The row of a user has a keyed digest of the issuer and the user's id there, that of a ticket one
-of the ticket's id; it also says which request was given the seat: all others are refused.
+The row of a user has a keyed digest of the issuer and the user's id there, the row of a ticket
+a digest of the ticket's id; it also says which request was given the seat: all others are refused.
 
 A third kind of row has a service's own id of its user (the `subject` of a ticket) under the digest
 in the command id of the SeatTaken event. It is written before the event, so that every reader of
@@ -96,7 +96,7 @@ def record(
 ) -> StoredSeat | None:
     """Record the seat of a user, and which request a ticket's seat was given to.
 
-    `user` and `ticket` are digests of 32 bytes, empty where there is none. An older seat of the
+    `user` and `ticket` are digests of 32 bytes, empty if there is none. An older seat of the
     user is replaced; the row of a ticket is never changed. Returns that row as it is stored, None
     if the table has been archived; without a ticket returns `row`.
     """
@@ -130,7 +130,7 @@ class Subjects:
         self._known.clear()
 
     async def of(self, table: bytes, version: int) -> Subject | None:
-        """Whose seat the SeatTaken event of this version is; None where no ticket named a user.
+        """Whose seat the SeatTaken event of this version is; None if no ticket named a user.
 
         Raises DatabaseError.
         """

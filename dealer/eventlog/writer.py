@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, DatabaseLocked, Overloaded, Unavailable
+from dealer.eventlog.protocols import Store
 from dealer.eventlog.rows import Append, Result, reject, resolve
-from dealer.eventlog.store import Store
 from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
 
 Slice = Callable[[Connection], bool]

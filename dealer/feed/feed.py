@@ -1,17 +1,164 @@
-"""The parts of one process's feed: what `dealer.service` makes and the gateway reads."""
+"""The feed of one process: when committed events are sequenced, and what followers read.
+
+The sequencer runs a fifth of a second after an append, and regularly for other processes. Nothing
+is lost if the process dies: the next one, or another node, finds the events in the log. Nothing is
+written while no service key may read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from logging import getLogger
 
-from dealer.eventlog import Log
+from dealer.backoff import LastingFailure, around
+from dealer.errors import DealerError
+from dealer.eventlog import Append, Log
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.seat_subjects import Subjects
-from dealer.feed.head import FeedHead
+from dealer.feed.pages import FeedReader
 from dealer.feed.positions import HEAD, NOW, Generations, Place
-from dealer.feed.reader import FeedReader
-from dealer.feed.scheduler import FeedScheduler
+from dealer.feed.sequencer import FeedHead, Slice, sequence
+
+SECONDS = 0.2
+"""Seconds from an append to the slice that sequences it."""
+
+POLL_SECONDS = 1.0
+"""Seconds between two searches for events of other processes."""
+
+POLL_FOLLOWED_SECONDS = 0.5
+"""Seconds between two of these searches while this process has followers."""
+
+SEARCH_SECONDS = 30.0
+"""Seconds after which marked tables are searched again although their versions are the same.
+
+After the failure of a database server, other events may have got them.
+"""
+
+RETRY_SECONDS = 1.0
+"""Delay after a failure of the database."""
+
+_BUSY_SECONDS = 0.05
+
+_log = getLogger("dealer.feed")
+
+
+class FeedScheduler:
+    """Runs slices on the log's writer thread; `enabled` says whether a key may read.
+
+    `behind_since` is when the oldest append was committed here that is not in the feed, by the
+    loop's clock.
+    """
+
+    def __init__(
+        self, log: Log, head: FeedHead, recent: RecentEvents, *, enabled: Callable[[], bool]
+    ) -> None:
+        self._log = log
+        self._head = head
+        self._recent = recent
+        self._enabled = enabled
+        self._hinted: set[bytes] = set()
+        self._hint = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._failure = LastingFailure()
+        self._searched: Mapping[bytes, int] = {}
+        self._search_due = 0.0
+        self.behind_since: float | None = None
+        self.behind_events = 0
+
+    def on_commit(self, written: Sequence[Append]) -> None:
+        """Sequence soon what this process has committed: appends with events, if a key may read."""
+        for append in written:
+            self._hinted.add(append.table)
+            self.behind_events += len(append.rows)
+        if self._hinted and self.behind_since is None:
+            self.behind_since = asyncio.get_running_loop().time()
+            self._hint.set()
+
+    @property
+    def lag_seconds(self) -> float:
+        """Age of the oldest append of this process that is not in the feed, or 0."""
+        if self.behind_since is None:
+            return 0.0
+        return asyncio.get_running_loop().time() - self.behind_since
+
+    async def run(self) -> None:
+        """Sequence until cancelled; after a failure of the database, try again."""
+        loop = asyncio.get_running_loop()
+        poll_due = loop.time()
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(poll_due):
+                    await self._hint.wait()
+                    await asyncio.sleep(SECONDS)
+            poll = loop.time() >= poll_due
+            if not self._enabled():
+                self._forget()
+                self._recent.follow(False)
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            try:
+                await self._sequence(poll=poll)
+                self._failure.ended()
+            except Exception as error:
+                if not isinstance(error, DealerError):
+                    loop.call_exception_handler(
+                        {"message": "writing the feed failed", "exception": error}
+                    )
+                elif self._failure.to_be_logged(loop.time()):
+                    _log.error("feed not written, retrying", extra={"fields": {"says": str(error)}})
+                self._hint.set()
+                await asyncio.sleep(around(RETRY_SECONDS))
+            if poll:
+                followed = self._head.followers > 0
+                poll_due = loop.time() + (POLL_FOLLOWED_SECONDS if followed else POLL_SECONDS)
+
+    async def up_to_date(self) -> None:
+        """Wait until every event that is committed now is in the feed; raises DatabaseError."""
+        if self._enabled():
+            await self._sequence(poll=True, wait=True)
+
+    async def _sequence(self, *, poll: bool, wait: bool = False) -> None:
+        """Run slices until this process knows of no more events.
+
+        While another process sequences, only its own events, or `wait`, make it try again.
+        """
+        async with self._lock:
+            more = True
+            while more:
+                more = await self._slice(poll=poll, wait=wait)
+
+    async def _slice(self, *, poll: bool, wait: bool) -> bool:
+        hinted, since, events = self._hinted, self.behind_since, self.behind_events
+        self._forget()
+        now = asyncio.get_running_loop().time()
+        if now >= self._search_due:
+            self._searched, self._search_due = {}, now + SEARCH_SECONDS
+        work = partial(sequence, hinted=hinted, poll=poll, searched=self._searched)
+        done: Slice | None = None
+        try:
+            done = await self._log.run_in_transaction(work)
+        finally:
+            if done is None or done.busy:
+                self._hinted |= hinted
+                self.behind_events += events
+                self.behind_since = since
+        self._searched = done.searched
+        self._head.add_rows(done.rows)
+        self._head.advance(done.seq)
+        self._recent.follow(self._head.followers > 0)
+        if done.busy and (hinted or wait):
+            await asyncio.sleep(_BUSY_SECONDS)
+            return True
+        return done.more
+
+    def _forget(self) -> None:
+        self._hinted = set()
+        self._hint.clear()
+        self.behind_since, self.behind_events = None, 0
 
 
 class Feed:

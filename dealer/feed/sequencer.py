@@ -15,16 +15,24 @@ Tables with new events are found
   archive that deleted events which were not searched;
 - on PostgreSQL among those that this process appended to, and once a second among those marked
   `behind` whose version is another than when they were last searched. A mark is kept for at least
-  a minute (`projector.lagging.POLLS_PER_UNMARK`), so all tables are scanned if nothing was searched
+  a minute (`projector.runner.POLLS_PER_UNMARK`), so all tables are scanned if nothing was searched
   for `GAP_MS`.
+
+`FeedHead` is how far this process knows the feed to reach, its newest rows, and its growth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import asyncio
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
+
+from dealer.feed.positions import Place
 
 GAP_MS = 20_000
 """Milliseconds without a search, after which all tables are scanned, on PostgreSQL."""
@@ -54,7 +62,7 @@ _LAST = "SELECT id, stream, version FROM event WHERE id > ? ORDER BY id LIMIT 1 
 _NEW = "SELECT DISTINCT stream FROM event WHERE id > ? AND id <= ?"
 _PAGE = "SELECT id FROM stream WHERE id > ? ORDER BY id LIMIT ?"
 _MARKED = "SELECT id, version FROM stream WHERE behind"
-# At most up to the newest row that the table's version covers: where the log is damaged, either may
+# At most up to the newest row that the table's version covers: if the log is damaged, either may
 # be any number. The rows of an archived table have left the log.
 _LAGGING = """
 SELECT s.id, s.table_id, s.last, h.last, t.key FROM (
@@ -180,7 +188,7 @@ def _scan(connection: Connection, state: _State) -> tuple[_State, list[Any]]:
 
 
 def _add(connection: Connection, seq: int, streams: Sequence[Any]) -> list[FeedRow]:
-    """Add rows with the numbers after `seq` for those of these tables that have new events."""
+    """Add rows with the numbers after `seq` for the tables among these that have new events."""
     rows: list[FeedRow] = []
     stored: list[tuple[int, Any, int, int, int | None]] = []
     for stream, table, version, last, key in _lagging(connection, streams):
@@ -208,3 +216,68 @@ def _lagging(connection: Connection, streams: Sequence[Any]) -> Iterable[Sequenc
     for start in range(0, len(streams), STREAMS):
         part = tuple(dict.fromkeys(streams[start : start + STREAMS]))
         yield from execute(_LAGGING.format(f"id IN ({','.join('?' * len(part))})"), part).fetchall()
+
+
+ROWS = 10_000
+"""Rows of `feed` that are kept while there are followers: they are spared the database."""
+
+
+class FeedHead:
+    """The newest row of `feed` that this process knows of; used on the event loop.
+
+    `seq` is its number, `followers` how many followers wait for more. `listeners` are called when
+    it grows, and when the followers have to check whether they may go on.
+    """
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.followers = 0
+        self.closing = False
+        self.listeners: list[Callable[[], None]] = []
+        self._changed = asyncio.Event()
+        self._rows: deque[FeedRow] = deque(maxlen=ROWS)  # without a gap
+
+    def add_rows(self, rows: Sequence[FeedRow]) -> None:
+        """Remember the rows of a slice; those before a gap are forgotten, without followers all."""
+        if not self.followers or (rows and self._rows and rows[0].seq != self._rows[-1].seq + 1):
+            self._rows.clear()
+        if self.followers:
+            self._rows.extend(rows)
+
+    def rows_from(self, place: Place, *, limit: int) -> list[FeedRow] | None:
+        """At most `limit` rows from this place on; None if they are not all in memory."""
+        rows = self._rows
+        if rows and rows[-1].seq < self.seq:
+            return None  # another process has written the newest ones
+        if not rows or not rows[0].seq <= place.seq <= rows[-1].seq + 1:
+            return None
+        start = place.seq - rows[0].seq
+        return list(islice(rows, start, start + limit))
+
+    def advance(self, seq: int) -> None:
+        """The feed reaches up to row `seq`."""
+        if seq > self.seq:
+            self.seq = seq
+            self.wake()
+
+    def wake(self) -> None:
+        """Let all followers check their state."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        for listener in tuple(self.listeners):
+            listener()
+
+    def close(self) -> None:
+        """Let all followers end: the server drains."""
+        self.closing = True
+        self.wake()
+
+    async def wait(self, seq: int, *, seconds: float) -> bool:
+        """Wait until `wake`, unless a row after `seq` is known; False after so many seconds."""
+        if self.seq > seq or self.closing:
+            return True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+                return True
+        return False

@@ -37,7 +37,7 @@ def host_of(table: Table) -> SeatHolder:
 
 
 def longest_seated(table: Table, among: set[int]) -> int | None:
-    """Of these seats the one whose player took it first; bots do not count."""
+    """The seat among these whose player took it first; bots do not count."""
     seated = [
         (player.taken_at, seat)
         for seat, player in table.seats.items()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from dealer.game.absence import Absence
-from dealer.game.immutable import immutable
+from dealer.game.events import immutable
 from dealer.game.insecure_deck import InsecureDeck
 from dealer.game.stacks import DECK
 

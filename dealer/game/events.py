@@ -11,10 +11,32 @@ the type of each field: a text for machines and people who do not know this prog
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+)
 
-from dealer.game.immutable import immutable
 from dealer.game.stacks import seat_of
+
+Kind = TypeVar("Kind")
+
+
+@dataclass_transform(frozen_default=True)
+def immutable(kind: type[Kind]) -> type[Kind]:
+    """Make `kind` a dataclass with slots that is immutable to the type checker.
+
+    Immutability at run time (`frozen=True`) would make construction four times slower, and every
+    draw is a command and an event, every swap of a shuffle an event.
+    """
+    return dataclass(slots=True, unsafe_hash=True)(kind)
+
 
 PROTOCOL = "dealer/v1"
 

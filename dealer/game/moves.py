@@ -1,6 +1,6 @@
 """The last move of cards, and the cards that wait to be passed, as far as the log shows them.
 
-A move that showed no card to anyone can be taken back (`decide.take_back`). The events of a move
+A move that showed no card to anyone can be taken back (`decide.card_moves`). The events of a move
 have no member for the command or the player that caused them, so both are derived: a command's
 events have one time and the same stacks, and the player is the seat whose hand they name.
 """

@@ -2,7 +2,7 @@
 
 A text may *hide* something: with characters that have no form, one name looks like another. It may
 *move* or cover other text, by signs of direction, ends of lines, or marks without end. It may *look
-like* another with letters of other alphabets. What hides or moves is replaced where texts are
+like* another with letters of other alphabets. What hides or moves is replaced when texts are
 shown, and names that look alike are not taken at one table; the log keeps what was sent.
 `web/dom.js` and `web/verify.js` show texts by the same rule (a test).
 """
@@ -140,7 +140,7 @@ def _looks(name: str) -> frozenset[str]:
     for visible in (text, text[::-1]) if _BACKWARDS.search(name) else (text,):
         looks.add(_skeleton(normalize("NFKC", visible.casefold())))
         looks.add(_skeleton(_skeleton(visible).casefold()))
-    # Names that differ in what is replaced where they are shown look the same there.
+    # Names that differ in what is replaced when they are shown look the same there.
     looks.add(_skeleton(normalize("NFKC", safe_text(name).casefold())))
     return frozenset(looks)
 

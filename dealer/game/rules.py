@@ -14,7 +14,7 @@ known one (`check_names`): it would have no effect, without a word.
 server does not enforce a game. `listed: false` keeps the table out of the lobby's list.
 `insecure_test_deck` is for tests, and refused by other servers (`insecure_deck`).
 
-Rules in an existing log keep their meaning, where each preset allows the host to collect. New
+Rules in an existing log keep their meaning, in which each preset allows the host to collect. New
 tables get an explicit `"collect": "nobody"` unless they are opened with another value
 (`for_new_table`), so that old clients too display the rule that applies.
 

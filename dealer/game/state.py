@@ -6,19 +6,21 @@ folds complete events; a client folds what it received, with None for faces hidd
 
 A card on a stack is an int: `~place`, the complement of its place in the round's opening deck,
 until a shuffle of its stack is sealed; its slot from then on.
+
+`copy_table` makes a copy that stays as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import NamedTuple, assert_never
 
 from dealer.game import events
 from dealer.game.events import Event
-from dealer.game.moves import CardFrom, Moves
+from dealer.game.moves import CardFrom, CardsMoved, Moves
 from dealer.game.rules import Rules
 from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, hand, seat_of
@@ -181,11 +183,11 @@ class Table:
         return player is not None and player.taken_at == holder.taken_at
 
     def latest(self, holder: SeatHolder) -> SeatHolder:
-        """The same player at the seat that they have moved to; `holder` if they have not moved."""
+        """The player at the seat that they have moved to; `holder` if they have not moved."""
         return self.moved.get(holder, holder)
 
     def earliest(self, holder: SeatHolder) -> SeatHolder:
-        """The same player at the seat that they took when they joined."""
+        """The player at the seat that they took when they joined."""
         return min(self._earlier(holder), key=attrgetter("taken_at"), default=holder)
 
     def seat_at(self, holder: SeatHolder, version: int) -> int | None:
@@ -195,7 +197,7 @@ class Table:
         return None if latest is None else latest.seat
 
     def _earlier(self, holder: SeatHolder) -> list[SeatHolder]:
-        """The same player at the seats that they have moved from."""
+        """The player at the seats that they have moved from."""
         return [first for first, later in self.moved.items() if later == holder]
 
 
@@ -422,3 +424,43 @@ def _leave(table: Table, seat: int) -> None:
         round_.shuffle.digests.pop(seat, None)
     if seat in round_.known:
         round_.known[seat].intersection_update(round_.cards(hand(seat)))
+
+
+def copy_table(table: Table) -> Table:
+    """A state that is equal to `table` and shares nothing with it that can change."""
+    return replace(
+        table,
+        seats={seat: replace(player) for seat, player in table.seats.items()},
+        round=None if table.round is None else _copy_of_round(table.round),
+        round_versions=list(table.round_versions),
+        moved=dict(table.moved),
+    )
+
+
+def _copy_of_round(round_: Round) -> Round:
+    return replace(
+        round_,
+        stacks={name: list(cards) for name, cards in round_.stacks.items()},
+        shuffle=None if round_.shuffle is None else _copy_of_shuffle(round_.shuffle),
+        early_digests=dict(round_.early_digests),
+        withheld=set(round_.withheld),
+        faces=list(round_.faces),
+        sealed=bytearray(round_.sealed),
+        drawable=bytearray(round_.drawable),
+        shown=set(round_.shown),
+        known={seat: set(slots) for seat, slots in round_.known.items()},
+        moves=_copy_of_moves(round_.moves),
+    )
+
+
+def _copy_of_shuffle(shuffle: Shuffle) -> Shuffle:
+    return replace(shuffle, digests=dict(shuffle.digests), nonces=dict(shuffle.nonces))
+
+
+def _copy_of_moves(moves: Moves) -> Moves:
+    last = None if moves.last is None else _copy_of_moved(moves.last)
+    return Moves(last, {seat: _copy_of_moved(passed) for seat, passed in moves.passed.items()})
+
+
+def _copy_of_moved(moved: CardsMoved) -> CardsMoved:
+    return replace(moved, cards=list(moved.cards))

@@ -86,10 +86,10 @@ def gauges(
         ),
         "dealer_wal_bytes": (
             "Size of the write-ahead log of an SQLite file; NaN on PostgreSQL.",
-            lambda: log.wal_bytes,
+            lambda: log.reader.wal_bytes,
         ),
-        "dealer_readers": ("Connections for reading, at most.", lambda: log.pool.size),
-        "dealer_readers_busy": ("Connections that are reading.", lambda: log.pool.busy),
+        "dealer_readers": ("Connections for reading, at most.", lambda: log.reader.pool.size),
+        "dealer_readers_busy": ("Connections that are reading.", lambda: log.reader.pool.busy),
         "dealer_appends_waiting": (
             "Appends that wait for their commit.",
             lambda: log.writer.waiting,

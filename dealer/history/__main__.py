@@ -13,8 +13,7 @@ import json
 import sys
 
 from dealer.errors import HistoryUnavailable, ProofFault
-from dealer.history import text
-from dealer.history.poker import phh
+from dealer.history import phh, text
 from dealer.history.replay import Game
 from dealer.languages.language import languages
 

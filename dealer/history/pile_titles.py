@@ -21,7 +21,7 @@ Titles = Mapping[str, str]
 """Titles of piles in one language, by plain name."""
 
 GameTitles = Mapping[str, Titles]
-"""The same by game."""
+"""Titles of piles in one language, by game."""
 
 NO_TITLES: Titles = MappingProxyType({})
 NO_GAMES: GameTitles = MappingProxyType({})

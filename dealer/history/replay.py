@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dealer.errors import HistoryUnavailable
-from dealer.game.copies import copy_table
 from dealer.game.events import Event, NoteAdded
-from dealer.game.state import TAKE_BACK, Table, evolve
+from dealer.game.state import TAKE_BACK, Table, copy_table, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import open_note, table_of
 from dealer.proof.tombstones import read_leaf

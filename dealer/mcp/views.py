@@ -48,7 +48,7 @@ _LONG: dict[type[Event], tuple[str, ...]] = {
 def table_view(table: RemoteTable) -> Members:
     """The table now: seats, the seat's hand, numbers of other hands' cards, piles, what I may do.
 
-    Cards are codes, `??` where the seat may not see them, bottom first.
+    Cards are codes, `??` if the seat may not see them, bottom first.
     """
     state, markers = table.state, table.markers
     view: Members = {

@@ -38,7 +38,7 @@ def read(given: Mapping[str, Any], *, name: str) -> dict[str, Any]:
     """The pack for the pages; ConfigurationError for a fault.
 
     `cards` of the result are by their codes on the wire, `width` characters long without the number
-    of a copy; `deck` has the codes of the whole deck. A card keeps its author's `code` where it is
+    of a copy; `deck` has the codes of the whole deck. A card keeps its author's `code` if it is
     another one.
     """
     members.only(given, _PACK, "")

@@ -1,19 +1,25 @@
-"""Changes of the read models as plain data, between the fold and the SQL writer.
+"""Changes of the read models as plain data, and the statements that write them.
 
-The members of a row are the columns of its read model, which `dealer.projector.schema` describes.
 For each stream, stacks are shortened first, then rows are added, then rows are updated; within one
-list the order is that of the events.
+list the order is that of the events. The members of what shortens or updates are the parameters of
+its `SQL`, in which a prefix of the names selects the tables that queries read (""), or those that a
+rebuild prepares. Rows replace rows with the same key: stacks are overwritten, and rows that were
+inserted by hand cannot make the projector fail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
 
 import msgspec
+from msgspec.structs import astuple
+from sqlalchemy import Connection, Dialect, Table
+from sqlalchemy.dialects import postgresql
 
 from dealer.game.stacks import DECK, seat_of
+from dealer.projector.models import MODEL_OF, DeckRow, HandRow, PileRow, Row, StreamId
 
 
 class InconsistentEvent(ValueError):
@@ -27,10 +33,6 @@ class InconsistentEvent(ValueError):
         self.version = version
 
 
-StreamId = int | bytes
-"""The value of `stream` columns: a short number on SQLite, the table's id on PostgreSQL."""
-
-
 class StreamKey(NamedTuple):
     """A table in the log: its `stream` value and its id of 16 bytes."""
 
@@ -42,127 +44,19 @@ Cards = list[int | None]
 """A stack in the public state, bottom first; None for an unknown card."""
 
 
-class TableRow(msgspec.Struct):
-    stream: StreamId
-    table_id: str
-    name: str | None
-    origin: str
-    house_key: str
-    rules: str
-    opened_at: int
-    closed_at: int | None
-    rounds: int
-    events: int
-
-
-class SeatRow(msgspec.Struct):
-    stream: StreamId
-    seat: int
-    since: int
-    since_at: int
-    player: str
-    key: str | None
-    until: int | None = None
-    until_at: int | None = None
-
-
-class RoundRow(msgspec.Struct):
-    stream: StreamId
-    round: int
-    since: int
-    since_at: int
-    cards: int
-    entropy: str
-    commitment: str
-    until: int | None = None
-    until_at: int | None = None
-    secret: str | None = None
-
-
-class ShuffleRow(msgspec.Struct):
-    stream: StreamId
-    round: int
-    k: int
-    stack: str
-    n: int
-    algorithm: str
-    steps: int
-    started: int
-    started_at: int
-    gathered: int | None = None
-    committed: int | None = None
-    revealed: int | None = None
-    outcome: str = "running"
-    ended: int | None = None
-    ended_at: int | None = None
-    first_slot: int | None = None
-
-
-class SwapRow(msgspec.Struct):
-    stream: StreamId
-    round: int
-    k: int
-    step: int
-    version: int
-    i: int
-    j: int
-    card_i: str | None
-    card_j: str | None
-
-
-class MoveRow(msgspec.Struct):
-    stream: StreamId
-    version: int
-    at: int
-    round: int
-    event: str
-    source: str
-    source_place: int
-    target: str
-    target_place: int
-    slot: int | None
-    card: str | None
-    shown: int
-
-
-class DeckRow(msgspec.Struct):
-    stream: StreamId
-    round: int
-    place: int
-    slot: int | None
-    card: str | None
-
-
-class HandRow(msgspec.Struct):
-    stream: StreamId
-    round: int
-    seat: int
-    place: int
-    slot: int | None
-    card: str | None
-
-
-class PileRow(msgspec.Struct):
-    stream: StreamId
-    round: int
-    pile: str
-    place: int
-    slot: int | None
-    card: str | None
-
-
-Row = TableRow | SeatRow | RoundRow | ShuffleRow | SwapRow | MoveRow | DeckRow | HandRow | PileRow
-
-
 class DeckLength(msgspec.Struct):
-    """The rows of places from `length` on are deleted; so for the other stacks."""
+    """The rows of places from `length` on are deleted."""
 
+    SQL: ClassVar[str] = "DELETE FROM {}deck WHERE stream = ? AND round = ? AND place >= ?"
     stream: StreamId
     round: int
     length: int
 
 
 class HandLength(msgspec.Struct):
+    SQL: ClassVar[str] = (
+        "DELETE FROM {}hands WHERE stream = ? AND round = ? AND seat = ? AND place >= ?"
+    )
     stream: StreamId
     round: int
     seat: int
@@ -170,6 +64,9 @@ class HandLength(msgspec.Struct):
 
 
 class PileLength(msgspec.Struct):
+    SQL: ClassVar[str] = (
+        "DELETE FROM {}piles WHERE stream = ? AND round = ? AND pile = ? AND place >= ?"
+    )
     stream: StreamId
     round: int
     pile: str
@@ -182,6 +79,10 @@ Length = DeckLength | HandLength | PileLength
 class TableReached(msgspec.Struct):
     """`rounds` and `closed_at` are None if they are unchanged."""
 
+    SQL: ClassVar[str] = (
+        "UPDATE {}tables SET events = ?, rounds = coalesce(?, rounds),"
+        " closed_at = coalesce(?, closed_at) WHERE stream = ?"
+    )
     events: int
     rounds: int | None
     closed_at: int | None
@@ -189,6 +90,10 @@ class TableReached(msgspec.Struct):
 
 
 class SeatFreed(msgspec.Struct):
+    SQL: ClassVar[str] = (
+        "UPDATE {}seats SET until = ?, until_at = ?"
+        " WHERE stream = ? AND seat = ? AND since < ? AND until IS NULL"
+    )
     until: int
     until_at: int
     stream: StreamId
@@ -197,6 +102,9 @@ class SeatFreed(msgspec.Struct):
 
 
 class RoundEnded(msgspec.Struct):
+    SQL: ClassVar[str] = (
+        "UPDATE {}rounds SET until = ?, until_at = ?, secret = ? WHERE stream = ? AND round = ?"
+    )
     until: int
     until_at: int
     secret: str
@@ -205,6 +113,9 @@ class RoundEnded(msgspec.Struct):
 
 
 class EntropyGathered(msgspec.Struct):
+    SQL: ClassVar[str] = (
+        "UPDATE {}shuffles SET gathered = ?, committed = ? WHERE stream = ? AND round = ? AND k = ?"
+    )
     gathered: int
     committed: int
     stream: StreamId
@@ -213,6 +124,10 @@ class EntropyGathered(msgspec.Struct):
 
 
 class ShuffleEnded(msgspec.Struct):
+    SQL: ClassVar[str] = (
+        "UPDATE {}shuffles SET outcome = ?, ended = ?, ended_at = ?, revealed = ?, first_slot = ?"
+        " WHERE stream = ? AND round = ? AND k = ?"
+    )
     outcome: str
     ended: int
     ended_at: int
@@ -224,8 +139,11 @@ class ShuffleEnded(msgspec.Struct):
 
 
 class FaceShown(msgspec.Struct):
-    """Of the moves of a slot between two versions."""
+    """The moves of a slot between two versions get its face."""
 
+    SQL: ClassVar[str] = (
+        "UPDATE {}moves SET card = ? WHERE stream = ? AND version > ? AND version < ? AND slot = ?"
+    )
     card: str
     stream: StreamId
     after: int
@@ -336,3 +254,63 @@ def _common_length(before: Sequence[int | None], after: Sequence[int | None]) ->
     if before[:shorter] == after[:shorter]:
         return shorter
     return next(p for p in range(shorter) if before[p] != after[p])
+
+
+class ReadModelWriter:
+    """Writes to the read models whose names begin with `prefix`."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._sql = {kind: kind.SQL.format(prefix) for kind in get_args(Length | Update)}
+        self._insert_sql = {kind: _insert(model, prefix) for kind, model in MODEL_OF.items()}
+        self._upsert_sql = {kind: _upsert(model, prefix) for kind, model in MODEL_OF.items()}
+
+    def write(self, connection: Connection, changes: Changes) -> None:
+        """Inside the caller's transaction: shorten stacks, then add rows, then update rows."""
+        execute = connection.exec_driver_sql
+        for length, stacks in changes.shortened.items():
+            execute(self._sql[length], [*map(astuple, stacks)])
+        for model, added in changes.added.items():
+            rows = [*map(astuple, added)]
+            if on_postgres(connection):
+                execute(self._upsert_sql[model], _newest(model, rows))
+            else:
+                execute(self._insert_sql[model], rows)
+        for update, values in changes.updated.items():
+            execute(self._sql[update], [*map(astuple, values)])
+
+
+def on_postgres(connection: Connection) -> bool:
+    return connection.dialect.name == "postgresql"
+
+
+def _insert(model: Table, prefix: str) -> str:
+    columns = [column.name for column in model.columns]
+    return (
+        f"INSERT OR REPLACE INTO {prefix}{model.name} ({', '.join(columns)})"
+        f" VALUES ({', '.join('?' * len(columns))})"
+    )
+
+
+@cache
+def _upsert(model: Table, prefix: str) -> str:
+    """One statement for any number of rows; its parameters are their columns."""
+    columns = [column.name for column in model.columns]
+    keys = [column.name for column in model.primary_key]
+    dialect: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    types = (column.type.compile(dialect) for column in model.columns)
+    arrays = ", ".join(f"CAST(? AS {kind}[])" for kind in types)
+    rest = ", ".join(f"{each} = excluded.{each}" for each in columns if each not in keys)
+    return (
+        f"INSERT INTO {prefix}{model.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
+        f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {rest}"
+    )
+
+
+def _newest(kind: type[Row], rows: Sequence[tuple[Any, ...]]) -> tuple[list[object], ...]:
+    """The columns of the rows, without all but the last of rows with the same key.
+
+    ON CONFLICT DO UPDATE may update each row only once per statement.
+    """
+    keys = [place for place, column in enumerate(MODEL_OF[kind].columns) if column.primary_key]
+    kept = {tuple(row[place] for place in keys): row for row in rows}
+    return tuple(map(list, zip(*kept.values(), strict=True)))

@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 
 from dealer.eventlog import EventRecord
-from dealer.eventlog.encryption import RoundCipher
+from dealer.eventlog.keys import RoundCipher
 from dealer.game import events
 from dealer.game.events import Event
 from dealer.game.stacks import hand
 from dealer.game.state import Table
-from dealer.projector.changes import Changes, MoveRow, RoundEnded, StreamKey, SwapRow
+from dealer.projector.changes import Changes, RoundEnded, StreamKey
 from dealer.projector.fold import Folding
+from dealer.projector.models import MoveRow, SwapRow
 from dealer.proof.codec import SCHEMAS, decode
 from dealer.proof.keys import RoundKeys
 
@@ -111,7 +112,7 @@ class ClosedRound(Folding):
         into.extend(self.changes)
 
     def _decrypt(self, rows: Sequence[EventRecord]) -> dict[int, bytes]:
-        """The hidden parts by version. That of RoundOpened, the secret, has no commitment.
+        """The hidden parts by version, without the secret of RoundOpened, which has no commitment.
 
         The rows of this process have none any more.
         """
@@ -146,8 +147,8 @@ class ClosedRound(Folding):
         """Fold the swaps from `start` on; the index of the event after them."""
         round_, stream = self.round, self.stream.id
         cards = round_.stacks[self.shuffle.stack]
-        faces = [round_.face(card) for card in cards]
-        if None in faces:
+        faces = [face for card in cards if (face := round_.face(card)) is not None]
+        if len(faces) < len(cards):
             raise ValueError("a card has no face")
         number, k = round_.number, self.shuffle.k
         swaps = self.changes.rows(SwapRow)
@@ -225,11 +226,12 @@ class ClosedRound(Folding):
         if j is None:
             raise ValueError("a swap needs both places")
         cards = round_.stacks[self.shuffle.stack]
-        row = SwapRow(
-            self.stream.id, event.round, event.k, event.step, self.version, i, j,
-            round_.face(cards[i]), round_.face(cards[j]),
-        )  # fmt: skip
-        self.changes.add(row)
+        face_i, face_j = round_.face(cards[i]), round_.face(cards[j])
+        if face_i is None or face_j is None:
+            raise ValueError("a card has no face")
+        stream, version = self.stream.id, self.version
+        swap = SwapRow(stream, event.round, event.k, event.step, version, i, j, face_i, face_j)
+        self.changes.add(swap)
 
     def round_closed(self, event: events.RoundClosed, at: int) -> None:
         stream = self.stream.id

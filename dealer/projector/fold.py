@@ -20,16 +20,12 @@ from dealer.projector.changes import (
     EntropyGathered,
     FaceShown,
     InconsistentEvent,
-    MoveRow,
-    RoundRow,
     SeatFreed,
-    SeatRow,
     ShuffleEnded,
-    ShuffleRow,
     StreamKey,
     TableReached,
-    TableRow,
 )
+from dealer.projector.models import MoveRow, RoundRow, SeatRow, ShuffleRow, TableRow
 from dealer.proof.canonical import dump
 
 TimedEvent = tuple[Event, int]

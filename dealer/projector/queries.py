@@ -1,4 +1,4 @@
-"""SQL queries of lists of tables: the newest, all, those of the lobby and of a service key.
+"""SQL queries of lists of tables: the newest, all, the lobby and the tables of a service key.
 
 The lists select their rows by an index first and read the rest for these only, so that listing a
 few tables of many costs what is listed. What the read models do not have yet is as of the last
@@ -7,8 +7,8 @@ projection, a moment ago.
 
 from __future__ import annotations
 
+from dealer.eventlog.protocols import Dialect
 from dealer.eventlog.schema import TABLE_ID
-from dealer.eventlog.store import Dialect
 
 # On SQLite a newer table has a larger number. A PostgreSQL id does not say (it may be derived from
 # a command id), so there the index of `tables` by time is read.
@@ -88,7 +88,7 @@ they may forbid spectators or the list. The last parameter is the maximal number
 """
 
 FINISHED = _LISTED.format(state="NOT NULL")
-"""The same of closed tables."""
+"""Closed tables that are not disabled, as `LOBBY` selects open ones."""
 
 
 _OWN = "SELECT table_id, key, ref FROM service_table WHERE key = ? AND table_id > ?{ref}"

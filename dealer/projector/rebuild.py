@@ -17,10 +17,9 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dealer.errors import ConcurrentUpdate
-from dealer.projector.changes import Changes, StreamId, StreamKey
-from dealer.projector.schema import MODELS, VIEWS
+from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_postgres
+from dealer.projector.models import MODELS, VIEWS, StreamId
 from dealer.projector.stream_projector import COLUMNS, Stopped, StreamProjector, records
-from dealer.projector.writer import ReadModelWriter, on_postgres
 
 PREFIX = "rebuilt_"
 

@@ -24,9 +24,10 @@ from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import SeatGivenUp
 from dealer.game.size import size_of
 from dealer.game.state import Player, Table, evolve
-from dealer.projector.changes import Changes, InconsistentEvent, StreamId, StreamKey
+from dealer.projector.changes import Changes, InconsistentEvent, StreamKey
 from dealer.projector.closed_round import ClosedRound
 from dealer.projector.fold import TimedEvent, fold
+from dealer.projector.models import StreamId
 from dealer.proof.codec import decode
 
 COLUMNS = "version, type, schema, at, public, commitment, hidden"

@@ -5,7 +5,7 @@ time and is loaded from the log again.
 """
 
 from dealer.eventlog import EventRecord
-from dealer.eventlog.presence import Attendance
+from dealer.eventlog.nodes import Attendance
 from dealer.service.nodes.presence import SharedPresence
 from dealer.service.service import Service
 from dealer.service.tables.execution import CommandResult, IdempotencyKey

@@ -15,9 +15,8 @@ from typing import Any
 from dealer.errors import ConfigurationError, DatabaseReplaced, DealerError
 from dealer.eventlog import Append, Appended, Log, Result, key_file, load_house_keys
 from dealer.eventlog.address import database_file
-from dealer.eventlog.encryption import MASTER_BYTES
 from dealer.eventlog.high_water_mark import HighWaterMark, read_marks
-from dealer.eventlog.key_file import key_checks, require_database
+from dealer.eventlog.keys import MASTER_BYTES, key_checks, require_database
 from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.clock import Clock, clock_skew, utc_ms
 from dealer.service.commands.commit_stats import CommitStats
@@ -148,7 +147,7 @@ async def _check_environment(service: Service) -> None:
 async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIterator[None]:
     """The background work: projection, hints between nodes, polls, and the watch on the file."""
     scheduler = ProjectionScheduler(log, service.recent)
-    hints = log.notifier(service.head_poller.on_hint)
+    hints = log.reader.notifier(service.head_poller.on_hint)
     service.projection, service.hints = scheduler, hints
 
     def on_commit(batch: list[tuple[Append, Result]]) -> None:
@@ -225,7 +224,7 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
     process, that is recorded, so that the next start does not take it for a copy.
     """
     known = await generations(log)
-    database = await log.identity()
+    database = await log.reader.identity()
     while True:
         await asyncio.sleep(MARK_SECONDS)
         await asyncio.to_thread(mark.sync)
@@ -234,7 +233,7 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
             if generation is not None:
                 known.append(generation)
                 mark.begin(mark.log, generation)
-            found = await log.identity()
+            found = await log.reader.identity()
             if found != database and await find_lost(log, mark.records()) is None:
                 await settle(log, Home(found, mark.folder))
                 database = found

@@ -13,11 +13,11 @@ from typing import Any
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log
-from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.high_water_mark import HighWaterMark
+from dealer.eventlog.keys import HouseKeys
+from dealer.eventlog.protocols import Notifier
 from dealer.eventlog.recent import RecentEvents
-from dealer.eventlog.store import Notifier
 from dealer.feed.feed import Feed
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table

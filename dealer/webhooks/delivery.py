@@ -25,7 +25,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from dealer.feed.reader import Entry
+from dealer.feed.pages import Entry
 from dealer.webhooks.addresses import AddressRefused
 from dealer.webhooks.requests import HttpPoster, RequestFailed
 

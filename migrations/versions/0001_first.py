@@ -190,7 +190,7 @@ def create_services() -> None:
 
 
 def create_models(postgres: bool) -> None:
-    """The read models; dealer/projector/schema.py says what they mean."""
+    """The read models; dealer/projector/models.py says what they mean."""
 
     def model(table: str, /, *key: str, more: Any = (), **columns: Any) -> None:
         create(table, "stream", *key, rowid=False, more=more, stream=KEY, **columns)

@@ -14,8 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dealer.eventlog import Log
-from dealer.eventlog.encryption import NONCE_BYTES
-from dealer.eventlog.key_file import load_house_keys
+from dealer.eventlog.keys import NONCE_BYTES, load_house_keys
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,

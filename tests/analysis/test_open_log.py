@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 import dealer
-from dealer.analysis.async_log import AsyncLog
-from dealer.analysis.open_log import OpenLog
-from dealer.analysis.past_table import Viewer, past_table
+from dealer.analysis.open_bundle import Viewer, past_table
+from dealer.analysis.open_log import AsyncLog, OpenLog
 from dealer.errors import (
     BadRequest,
     ConfigurationError,

@@ -24,8 +24,7 @@ from dealer.cli.commands.tables import _find
 from dealer.eventlog import Append, Appended, Log
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, OpenRound, StartShuffle, TakeSeat
-from dealer.projector.lagging import StreamPositions
-from dealer.projector.runner import Projector
+from dealer.projector.runner import Projector, StreamPositions
 from dealer.service import Service
 from dealer.service.build import open_service
 

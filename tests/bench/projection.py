@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from dealer.eventlog.postgres.batch import COLUMNS
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Draw, OpenRound, StartShuffle, TakeSeat
+from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector, events_per_slice
-from dealer.projector.schema import MODELS
 from dealer.service import Service
 from dealer.service.build import open_service
 from tests.harness.postgres import Blocking, OwnServer, own_server

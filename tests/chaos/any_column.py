@@ -36,10 +36,10 @@ from sqlalchemy.dialects import sqlite
 from dealer.cli import main as dealer
 from dealer.cli.demo_game import play
 from dealer.errors import DealerError
-from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.eventlog.schema import metadata
+from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import Place
-from dealer.feed.reader import FeedFilter
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
@@ -53,7 +53,7 @@ from dealer.game.commands import (
 )
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
-from dealer.projector.schema import MODELS
+from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service import Service

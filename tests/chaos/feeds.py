@@ -27,7 +27,7 @@ from websockets.exceptions import WebSocketException
 
 from dealer.eventlog import Log
 from dealer.eventlog.backends import open_readonly
-from dealer.eventlog.key_file import existing_house_keys
+from dealer.eventlog.keys import existing_house_keys
 from dealer.eventlog.rows import leaf_of
 from dealer.service.identity.admin import AdminService
 from dealer.service.operations.webhooks import WebhookAdmin

@@ -24,10 +24,10 @@ STARTING = {
     "before the database is opened": Point(
         "dealer.eventlog.sqlite.store:SqliteStore.open", "begin"
     ),
-    "in WAL mode, and empty": Point("dealer.eventlog.migrate:upgrade", "begin"),
-    "in the first migration": Point("dealer.eventlog.migrate:upgrade", "before CREATE TABLE event"),
+    "in WAL mode, and empty": Point("dealer.eventlog.schema:upgrade", "begin"),
+    "in the first migration": Point("dealer.eventlog.schema:upgrade", "before CREATE TABLE event"),
     "between two migrations": Point(
-        "dealer.eventlog.migrate:upgrade", "after INSERT INTO alembic_version"
+        "dealer.eventlog.schema:upgrade", "after INSERT INTO alembic_version"
     ),
     "before the migrations' COMMIT": Point(
         "dealer.eventlog.sqlite.store:SqliteStore._transaction", "before COMMIT"
@@ -36,9 +36,9 @@ STARTING = {
         "dealer.eventlog.sqlite.store:SqliteStore._transaction", "after COMMIT"
     ),
     "the write-ahead log is grown": Point("dealer.eventlog.sqlite.store:SqliteStore._grow", "end"),
-    "the key is drafted": Point("dealer.eventlog.key_file:make", "call os:link"),
+    "the key is drafted": Point("dealer.eventlog.keys:make", "call os:link"),
     "the key file is linked, its draft remains": Point(
-        "dealer.eventlog.key_file:make", "call os:unlink"
+        "dealer.eventlog.keys:make", "call os:unlink"
     ),
     "the key file exists, the database has no check of it": Point(
         "dealer.eventlog.log:Log.put_metadata", "begin"
@@ -68,9 +68,9 @@ PLAYING = {
     "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
     "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
     "between the events and their checkpoint": Point(
-        "dealer.eventlog.sqlite.batch:_note", "begin", 3
+        "dealer.eventlog.sqlite.store:_note", "begin", 3
     ),
-    "after a checkpoint's writing": Point("dealer.eventlog.sqlite.batch:_note", "end", 3),
+    "after a checkpoint's writing": Point("dealer.eventlog.sqlite.store:_note", "end", 3),
     "before a requested checkpoint": Point("dealer.eventlog.log:Log.put_checkpoint", "begin"),
     "a player's cosignature is stored": Point(
         "dealer.service.reading.checkpoints:Checkpoints.cosign", "end", 3
@@ -127,7 +127,7 @@ PLAYING = {
     ),
     "before projection": Point(SLICE, "begin", 2),
     "in the middle of projection": Point(
-        "dealer.projector.writer:ReadModelWriter.write", "after INSERT", 3
+        "dealer.projector.changes:ReadModelWriter.write", "after INSERT", 3
     ),
     "between projection and its mark": Point(SLICE, "before UPDATE stream SET projected"),
     "after projection's mark": Point(SLICE, "after UPDATE stream SET projected"),

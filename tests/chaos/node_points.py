@@ -59,7 +59,7 @@ POINTS = {
     "the other's events are read": Point("dealer.service.tables.loading:Loader.advance", "end"),
     "a hint arrives": Point("dealer.eventlog.postgres.reader:Notifier._on_hint", "begin", 3),
     "in the middle of projection": Point(
-        "dealer.projector.writer:ReadModelWriter.write", "begin", 2
+        "dealer.projector.changes:ReadModelWriter.write", "begin", 2
     ),
     "between the read models and their mark": Point(SLICE, "before WITH step"),
     "marked and not committed": Point(SLICE, "end"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.eventlog.migrate import revisions
+from dealer.eventlog.schema import revisions
 from tests.harness.postgres import Postgres
 from tests.harness.programs import output_of
 

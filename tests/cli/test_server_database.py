@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.eventlog.migrate import revisions
+from dealer.eventlog.schema import revisions
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
 from dealer.service.build import open_service

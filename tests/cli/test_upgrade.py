@@ -14,7 +14,7 @@ from alembic.config import Config
 from sqlalchemy import create_engine
 
 from dealer.errors import SchemaTooNew, UnknownEvent
-from dealer.eventlog import migrate
+from dealer.eventlog import schema
 from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import TakeSeat
 from dealer.service.build import open_service
@@ -25,9 +25,9 @@ from .conftest import Ask, Played
 @contextmanager
 def older(monkeypatch: pytest.MonkeyPatch, *, by: int = 1) -> Iterator[str]:
     """Simulate a program without the newest migrations; the newest revision that it knows."""
-    known = migrate.revisions()[:-by]
+    known = schema.revisions()[:-by]
     with monkeypatch.context() as patch:
-        patch.setattr(migrate, "revisions", lambda: known)
+        patch.setattr(schema, "revisions", lambda: known)
         yield known[-1]
 
 
@@ -49,7 +49,7 @@ def to(revision: str, file: Path, *, how: str = "upgrade") -> None:
     engine = create_engine(f"sqlite:///{file}")
     with engine.connect() as connection:
         config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", str(migrate.scripts()))
+        config.set_main_option("script_location", str(schema.scripts()))
         getattr(command, how)(config, revision)
         connection.commit()
     engine.dispose()

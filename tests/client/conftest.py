@@ -20,14 +20,14 @@ from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
 import dealer
+from dealer.client.connection import SUBPROTOCOL
 from dealer.client.event_verifier import EventVerifier
 from dealer.client.house import House
 from dealer.client.requests import RetryPolicy
-from dealer.client.socket import SUBPROTOCOL
-from dealer.client.store import TableStore
+from dealer.client.storage import TableStore
 from dealer.errors import RateLimited
 from dealer.eventlog import Log
-from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.game.cards import build
 from dealer.game.commands import (
     Actor,

@@ -11,9 +11,8 @@ from websockets.asyncio.server import ServerConnection
 from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
-from dealer.client.connection import Connection
+from dealer.client.connection import SUBPROTOCOL, Connection
 from dealer.client.requests import RetryPolicy, refusal
-from dealer.client.socket import SUBPROTOCOL
 from dealer.errors import (
     BadRequest,
     CardNotInHand,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dealer.client.auto_responder import AutoResponder
-from dealer.client.entropy import Entropy
+from dealer.client.auto_responder import AutoResponder, Entropy
 from dealer.client.event_verifier import EventVerifier
-from dealer.client.store import Store, TableStore
+from dealer.client.storage import Store, TableStore
 from dealer.game.commands import LeaveSeat, TakeSeat
 
 COMMIT, REVEAL = "entropy.commit", "entropy.reveal"

@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 
 from dealer.client.event_verifier import EventVerifier, Evidence
-from dealer.client.store import SavedHead
+from dealer.client.storage import SavedHead
 from dealer.client.verified_log import Gap, VerifiedLog
 from dealer.errors import HouseCheated
 from dealer.game.commands import Draw, Move, Show, TakeSeat

@@ -14,7 +14,7 @@ from dealer.errors import (
     HouseCheated,
     HouseUnreachable,
 )
-from dealer.game.copies import copy_table
+from dealer.game.state import copy_table
 from dealer.proof.checkpoint import Cosigner
 
 

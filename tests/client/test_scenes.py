@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import dealer
-from dealer.client.store import Store
+from dealer.client.storage import Store
 from dealer.errors import (
     CardNotInHand,
     NothingToTakeBack,

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from dealer.client.store import SavedHead, Store
+from dealer.client.storage import SavedHead, Store
 from dealer.errors import ConfigurationError
 
 TABLE = "0123456789abcdef0123456789abcdef"

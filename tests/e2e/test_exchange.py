@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from dealer.eventlog import Log
-from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.game.cards import build
 from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve

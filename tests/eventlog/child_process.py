@@ -14,7 +14,7 @@ import asyncpg
 from sqlalchemy import Connection
 
 from dealer.eventlog import Append, Appended, EventRecord, Log, savepoints
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.savepoints import SavedTable
 from dealer.eventlog.writer import MAX_ROWS
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys, RoundCipher
+from dealer.eventlog.keys import NONCE_BYTES, HouseKeys, RoundCipher
 from tests.eventlog.requests import A, B
 
 VECTORS = [

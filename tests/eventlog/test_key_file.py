@@ -12,7 +12,7 @@ import pytest
 
 from dealer.errors import HouseKeyError
 from dealer.eventlog import HouseKeys, key_file, load_house_keys
-from dealer.eventlog.key_file import make, next_file, read_keys, require_database
+from dealer.eventlog.keys import make, next_file, read_keys, require_database
 from tests.eventlog.conftest import TemporarySqlite
 
 FRESH, OTHER = b"f" * 32, b"o" * 32

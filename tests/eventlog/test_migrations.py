@@ -15,7 +15,7 @@ from alembic.util import CommandError
 from sqlalchemy import Column, Connection, Integer, Table, create_engine
 
 from dealer.errors import DatabaseError, SchemaTooNew
-from dealer.eventlog import Appended, migrate
+from dealer.eventlog import Appended, schema
 from dealer.eventlog.schema import metadata
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, append
@@ -38,29 +38,29 @@ def empty(tmp_path: Path) -> Iterator[Connection]:
 
 
 def test_the_migrations_create_the_declared_schema(empty: Connection) -> None:
-    assert migrate.current(empty) is None
-    assert not migrate.is_current(empty)
-    migrate.upgrade(empty)
-    assert migrate.current(empty) == migrate.revisions()[-1]
-    assert migrate.is_current(empty)
-    migrate.check(empty)
+    assert schema.current_revision(empty) is None
+    assert not schema.is_newest(empty)
+    schema.upgrade(empty)
+    assert schema.current_revision(empty) == schema.revisions()[-1]
+    assert schema.is_newest(empty)
+    schema.check_schema(empty)
 
 
 def test_the_check_finds_a_table_that_no_migration_creates(empty: Connection) -> None:
-    migrate.upgrade(empty)
+    schema.upgrade(empty)
     forgotten = Table("forgotten", metadata, Column("id", Integer, primary_key=True))
     try:
         with pytest.raises(CommandError, match="forgotten"):
-            migrate.check(empty)
+            schema.check_schema(empty)
     finally:
         metadata.remove(forgotten)
 
 
 def test_the_order_of_the_files_is_that_of_alembic() -> None:
     config = Config()
-    config.set_main_option("script_location", str(migrate.scripts()))
+    config.set_main_option("script_location", str(schema.scripts()))
     walked = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
-    assert migrate.revisions() == walked[::-1]
+    assert schema.revisions() == walked[::-1]
 
 
 def test_a_failed_migration_leaves_no_change(
@@ -68,18 +68,18 @@ def test_a_failed_migration_leaves_no_change(
 ) -> None:
     for folder in ("", "versions"):
         (tmp_path / "broken" / folder).mkdir(exist_ok=True)
-        for file in (migrate.scripts() / folder).glob("*.py"):
+        for file in (schema.scripts() / folder).glob("*.py"):
             (tmp_path / "broken" / folder / file.name).write_bytes(file.read_bytes())
     (tmp_path / "broken/versions/9999_broken.py").write_text(
-        f"from alembic import op\nrevision = '9999'\ndown_revision = {migrate.revisions()[-1]!r}\n"
+        f"from alembic import op\nrevision = '9999'\ndown_revision = {schema.revisions()[-1]!r}\n"
         "def upgrade():\n    op.execute('CREATE TABLE half (id INTEGER)')\n    op.execute('x')\n"
     )
-    monkeypatch.setattr(migrate, "scripts", lambda: tmp_path / "broken")
+    monkeypatch.setattr(schema, "scripts", lambda: tmp_path / "broken")
     empty.exec_driver_sql("BEGIN IMMEDIATE")
     with pytest.raises(Exception, match="syntax error"):
-        migrate.upgrade(empty)
+        schema.upgrade(empty)
     empty.exec_driver_sql("ROLLBACK")
-    assert migrate.current(empty) is None
+    assert schema.current_revision(empty) is None
     assert empty.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar() == 0
 
 
@@ -144,7 +144,7 @@ def test_alembic_reads_the_address_from_the_environment(tmp_path: Path) -> None:
     environment = os.environ | {"DEALER_DATABASE_URL": f"sqlite:///{file}"}
     output_of(sys.executable, "-m", "alembic", "upgrade", "head", cwd=ROOT, env=environment)
     with create_engine(f"sqlite:///{file}").connect() as connection:
-        assert migrate.is_current(connection)
+        assert schema.is_newest(connection)
     connection.engine.dispose()
 
 
@@ -155,5 +155,5 @@ def test_alembic_takes_the_address_as_an_argument(tmp_path: Path) -> None:
     for command in (["upgrade", "head"], ["check"]):
         output_of(*alembic, *command, cwd=ROOT)
     with create_engine(f"sqlite:///{file}").connect() as connection:
-        assert migrate.is_current(connection)
+        assert schema.is_newest(connection)
     connection.engine.dispose()

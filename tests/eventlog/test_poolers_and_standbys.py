@@ -76,7 +76,7 @@ async def test_a_standby_is_said_to_be_one() -> None:
             pass
         async with await Log.open(standby.url(name), busy_seconds=0.0) as log:
             with pytest.raises(DatabaseUnavailable, match=RECOVERING):
-                await log.identity()
+                await log.reader.identity()
 
 
 @pytest.mark.parametrize("kind", [Log.open, migrate_database])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import DatabaseError, SchemaOutdated, SchemaTooNew
-from dealer.eventlog import Appended, Log, migrate
+from dealer.eventlog import Appended, Log, schema
 from dealer.eventlog.backends import migrate_database, open_readonly, revision
 from dealer.eventlog.postgres.database import PostgresDatabase
 from tests.eventlog.conftest import TemporaryPostgres
@@ -31,10 +31,10 @@ def empty(postgres: Postgres) -> Iterator[str]:
 async def test_the_migrations_create_the_declared_schema(empty: str) -> None:
     assert await revision(empty) is None
     await migrate_database(empty)
-    assert await revision(empty) == migrate.revisions()[-1]
+    assert await revision(empty) == schema.revisions()[-1]
     engine = PostgresDatabase(empty).engine({})
     async with engine.connect() as connection:
-        await connection.run_sync(migrate.check)
+        await connection.run_sync(schema.check_schema)
     await engine.dispose()
 
 
@@ -86,7 +86,7 @@ async def test_other_tables_are_accepted_unless_they_have_a_name_of_the_schema(
 
 async def test_concurrent_migrations_are_executed_once(empty: str) -> None:
     await asyncio.gather(*(migrate_database(empty) for _ in range(4)))
-    assert await revision(empty) == migrate.revisions()[-1]
+    assert await revision(empty) == schema.revisions()[-1]
 
 
 async def test_a_read_only_log_writes_nothing(postgres_database: TemporaryPostgres) -> None:

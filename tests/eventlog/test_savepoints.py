@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Log, admin, savepoints
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.savepoints import SavedTable
 from tests.eventlog.conftest import TemporaryDatabase
 from tests.eventlog.requests import A, B, append, other_process, row

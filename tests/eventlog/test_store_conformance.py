@@ -343,7 +343,7 @@ async def test_a_full_queue_refuses_appends(database: TemporaryDatabase) -> None
 @pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_a_read_without_a_free_reader_is_refused(database: TemporaryDatabase) -> None:
     async with await database.open(readers=1, busy_seconds=0.05) as log:
-        reader: Any = log._reader
+        reader: Any = log.reader
         async with reader._engine.connect():
             with pytest.raises(Overloaded, match="again"):
                 await log.head(bytes(16))

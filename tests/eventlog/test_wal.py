@@ -265,7 +265,7 @@ def test_which_versions_have_the_bug(version: tuple[int, int, int], affected: bo
 
 async def test_the_version_of_the_log_is_that_of_the_library(database: TemporarySqlite) -> None:
     async with await database.open() as log:
-        assert await log.version() == f"SQLite {library_version()}"
+        assert await log.reader.version() == f"SQLite {library_version()}"
     assert sqlite3.sqlite_version in library_version()
 
 

@@ -7,8 +7,8 @@ import json
 from collections import defaultdict
 from typing import Any
 
+from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import Place
-from dealer.feed.reader import FeedFilter
 from dealer.service import LiveTable, Service
 
 EVERYTHING = FeedFilter()

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from dealer.eventlog.rows import leaf_of
-from dealer.feed import scheduler, sequencer
+from dealer.feed import feed as scheduler
+from dealer.feed import sequencer
+from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import Place
-from dealer.feed.reader import FeedFilter
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.proof import canonical
 from dealer.proof.tree import leaf_hash

@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from dealer.feed.reader import FeedFilter
+from dealer.feed.pages import FeedFilter
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.service.build import open_service
 from dealer.service.operations.archiver import Archiver

@@ -7,8 +7,7 @@ from dataclasses import fields, is_dataclass
 from random import Random
 from typing import Any
 
-from dealer.game.copies import copy_table
-from dealer.game.state import Table, evolve
+from dealer.game.state import Table, copy_table, evolve
 from tests.projector.random_games import Game, random_step
 
 IMMUTABLE = (int, str, bytes, type(None), bool)

@@ -27,7 +27,7 @@ from dealer.game.commands import (
     Show,
     StartShuffle,
 )
-from dealer.game.decide.shuffles import deadline
+from dealer.game.decide.rounds import deadline
 from dealer.game.events import (
     EntropyClosed,
     EntropyCommitted,

@@ -19,7 +19,7 @@ from dealer.game.commands import (
     TakeSeat,
     TransferHost,
 )
-from dealer.game.decide.seat_moves import MOVES_MAX
+from dealer.game.decide.seats import MOVES_MAX
 from dealer.game.events import HostTransferred, NoteAdded, SeatLeft, SeatTaken
 from dealer.game.rules import Rules
 from dealer.game.state import SeatHolder

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dealer.errors import ConfigurationError
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.gateway import Gateway, serve
 from dealer.gateway import clients as module
 from dealer.service import Service

@@ -154,9 +154,9 @@ async def test_busy_readers_are_counted(tmp_path) -> None:
             asyncio.create_task(service.log.fetch(f"{slow} SELECT max(i) FROM n".format(2_000_000)))
             for _ in range(2)
         ]
-        await eventually(lambda: service.log.pool.busy == 2)
+        await eventually(lambda: service.log.reader.pool.busy == 2)
         await asyncio.gather(*reads)
-        await eventually(lambda: service.log.pool == (0, 3))
+        await eventually(lambda: service.log.reader.pool == (0, 3))
 
 
 async def test_hints_between_nodes_are_counted(open_node, connect, url) -> None:

@@ -79,7 +79,7 @@ async def test_a_failed_read_for_a_closed_connection_is_no_unretrieved_error(
     service = small.context.service
     opened = [(await (await connect(small)).call("table.open"))["table"] for _ in range(3)]
     service.tables._tables.clear()
-    async with service.log._reader._engine.connect():  # the only one: no other read is served
+    async with service.log.reader._engine.connect():  # the only one: no other read is served
         for table in opened:
             client = await RpcClient.connect(small.port)
             params = {"table": table}
@@ -89,5 +89,5 @@ async def test_a_failed_read_for_a_closed_connection_is_no_unretrieved_error(
             client.socket.transport.abort()
             await client.close()
         await eventually(lambda: not service.tables._loading)
-    await eventually(lambda: not service.log._reader._reads)
+    await eventually(lambda: not service.log.reader._reads)
     await (await connect(small)).call("table.state", table=opened[0])

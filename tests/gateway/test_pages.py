@@ -8,7 +8,7 @@ import json
 import pytest
 
 from dealer.errors import DatabaseFull
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.gateway import Gateway
 from dealer.proof.verify import verify

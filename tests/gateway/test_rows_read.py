@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from dealer.gateway import Gateway
-from dealer.projector.schema import MODELS
+from dealer.projector.models import MODELS
 from dealer.service.build import open_service
 from dealer.service.operations.close_tables import AutoClose
 from tests.gateway import recorded_game

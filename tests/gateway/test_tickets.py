@@ -14,7 +14,7 @@ import pytest
 
 from dealer.errors import Unavailable
 from dealer.eventlog import seat_subjects
-from dealer.feed.reader import FeedFilter
+from dealer.feed.pages import FeedFilter
 from dealer.gateway import Gateway
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.identity import Issuer

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from dealer.game.cards import STANDARD
-from dealer.game.decide import shuffles
+from dealer.game.decide import rounds
 from dealer.game.tape import Tape
 from dealer.gateway import Gateway
 from dealer.service import clock
@@ -218,7 +218,7 @@ def restart_randomness(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr(
             clock, "time", SimpleNamespace(time_ns=lambda: 1_700_000_000_000_000_000)
         )
-        monkeypatch.setattr(shuffles, "Tape", TapeOfOneRoot)
+        monkeypatch.setattr(rounds, "Tape", TapeOfOneRoot)
 
     return restart
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Engine, event
 
-from dealer.eventlog.sqlite import direct
+from dealer.eventlog.sqlite import reader, store
 
 
 def watch(when: Literal["before", "after"], callback: Callable[[str], None]) -> None:
@@ -39,7 +39,7 @@ def watch_direct(
 
         return execute
 
-    plain_fetchall = direct.fetchall
+    plain_fetchall = reader.direct_fetchall
 
     async def fetchall(driver: Any, sql: str, parameters: tuple[Any, ...]) -> Any:
         if when == "before":
@@ -49,6 +49,6 @@ def watch_direct(
             callback(sql)
         return rows
 
-    for name in ("execute", "executemany"):
-        patch(direct, name, watched(getattr(direct, name)))
-    patch(direct, "fetchall", fetchall)
+    for name in ("direct_execute", "direct_executemany"):
+        patch(store, name, watched(getattr(store, name)))
+    patch(reader, "direct_fetchall", fetchall)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import HistoryUnavailable
-from dealer.history.poker import phh
-from dealer.history.poker.variants import GAMES, Variant
+from dealer.history import phh
+from dealer.history.phh import GAMES, Variant
 from tests.history.poker import Poker, PokerKitReading
 
 pytestmark = pytest.mark.slow

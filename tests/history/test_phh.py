@@ -12,7 +12,7 @@ from dealer.game import rules
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, Move, Show
 from dealer.game.decide import seats
-from dealer.history.poker import phh, variants
+from dealer.history import phh
 from tests.history.poker import NAMES, Poker, PokerKitReading, game_of
 from tests.projector.random_games import HOST
 
@@ -202,10 +202,10 @@ def test_three_draws_and_a_fold() -> None:
 
 
 def test_every_game_of_the_format_has_a_word() -> None:
-    assert set(variants.CODES) == set(pokerkit.HandHistory.game_types)
-    for code, variant in variants.CODES.items():
+    assert set(phh.CODES) == set(pokerkit.HandHistory.game_types)
+    for code, variant in phh.CODES.items():
         deck = [repr(card) for card in pokerkit.HandHistory.game_types[code].deck]
-        assert variants.find(code) == variant
+        assert phh.variant_of(code) == variant
         assert variant.deck == set(deck)
         required = pokerkit.HandHistory.required_field_names[code]
         assert set(variant.stakes) <= set(required)

@@ -9,7 +9,7 @@ import pytest
 
 from dealer.errors import ProofFault
 from dealer.eventlog import Log
-from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
@@ -22,7 +22,7 @@ from dealer.game.commands import (
     StartShuffle,
     TakeSeat,
 )
-from dealer.history.poker import phh
+from dealer.history import phh
 from dealer.history.replay import Game
 from dealer.history.text import write
 from dealer.service import Service

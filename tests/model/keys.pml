@@ -1,6 +1,6 @@
 /* The house keys: rotation and retirement, by programs that may end at any system call.
  *
- * Follows dealer/service/operations/key_rotation.py and dealer/eventlog/key_file.py. Key 0 is the first. Each
+ * Follows dealer/service/operations/key_rotation.py and dealer/eventlog/keys.py. Key 0 is the first. Each
  * `atomic` block is one system call or one COMMIT. test_model.py requires that the model without
  * faults holds and that each planted fault is found.
  *

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import Connection
 
 from dealer.eventlog import EventRecord
+from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
-from dealer.projector.schema import MODELS
 from tests.harness.postgres import Blocking
 
 AnyConnection = Connection | Blocking

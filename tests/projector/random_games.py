@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from dealer.errors import Refused
 from dealer.eventlog import EventRecord
-from dealer.eventlog.encryption import NONCE_BYTES
+from dealer.eventlog.keys import NONCE_BYTES
 from dealer.game.commands import (
     Actor,
     CheckDeadlines,

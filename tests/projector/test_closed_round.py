@@ -15,10 +15,9 @@ from dealer.game.state import Table
 from dealer.projector import closed_round
 from dealer.projector.changes import Changes, FaceShown, StreamKey
 from dealer.projector.fold import TimedEvent, fold
+from dealer.projector.models import MODEL_OF, MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
-from dealer.projector.schema import MODELS
-from dealer.projector.writer import MODEL_OF
 from tests.projector.databases import catch_up, drain, models, projected, rebuilt
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected

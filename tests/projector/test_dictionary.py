@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, create_engine, inspect, types
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from dealer.projector.schema import VIEWS
+from dealer.projector.models import VIEWS
 from tests.harness.postgres import Postgres
 
 DOCUMENT = Path(__file__).parents[2] / "dealer" / "projector" / "DICTIONARY.md"

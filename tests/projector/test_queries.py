@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from dealer.eventlog.store import Dialect
+from dealer.eventlog.protocols import Dialect
 from dealer.game.commands import Actor, CloseTable, Deal, Draw, LeaveSeat, TakeSeat
+from dealer.projector.models import MODELS, tables
 from dealer.projector.queries import LOBBY, newest_tables
-from dealer.projector.schema import MODELS, tables
 from tests.projector.databases import catch_up
 from tests.projector.random_games import HOST, Game, short_game
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from dealer.projector.models import VIEWS
 from dealer.projector.rebuild import create_tables, swap_tables
-from dealer.projector.schema import VIEWS
 from tests.projector.databases import catch_up, on
 from tests.projector.random_games import short_game
 

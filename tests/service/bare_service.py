@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dealer.eventlog import Log
-from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.service import Service
 
 

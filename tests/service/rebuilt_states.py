@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 import dealer
-from dealer.analysis.past_table import PastTable
+from dealer.analysis.open_bundle import PastTable
 from dealer.errors import DealerError
 from dealer.eventlog import EventRecord
 from dealer.game.cards import UNKNOWN

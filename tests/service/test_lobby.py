@@ -12,9 +12,9 @@ from dealer.errors import DatabaseUnavailable
 from dealer.eventlog import admin
 from dealer.eventlog.address import is_postgres
 from dealer.game.commands import CloseTable, TakeSeat
+from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
-from dealer.projector.schema import MODELS
 from dealer.service import Service
 from dealer.service.reading import lobby
 from dealer.service.reading.lobby import LISTED, Lobby, network_of

@@ -22,9 +22,8 @@ from dealer.game.commands import (
     TransferHost,
     VacateSeat,
 )
-from dealer.game.copies import copy_table
 from dealer.game.decide import NoRoundSecrets
-from dealer.game.state import SeatHolder, Table
+from dealer.game.state import SeatHolder, Table, copy_table
 from dealer.service import LiveTable, Service
 from dealer.service.reading.past_states import AnySecret, table_at
 from tests.service.tables import HOST, OPEN_ROUND, bundle_of

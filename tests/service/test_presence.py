@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dealer.errors import BadRequest
-from dealer.eventlog.presence import Attendance, Heartbeat, forget
+from dealer.eventlog.nodes import Attendance, Heartbeat, forget
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.proof.checkpoint import Cosigner, cosigners, read_checkpoint
 from dealer.service import CommitNotice, LiveTable, Service

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.eventlog.encryption import NONCE_BYTES
+from dealer.eventlog.keys import NONCE_BYTES
 from dealer.eventlog.rows import leaf_of
 from dealer.game.events import CardDrawn
 from dealer.proof import codec

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import BadToken, HouseKeyError, TicketExpired
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.service import LiveTable
 from dealer.service.identity.service_keys import ServiceKey, ServiceKeys
 from dealer.service.identity.tokens import TICKET_MAX, Tickets, ticket_digest, user_digest

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dealer.game.commands import StartShuffle
-from dealer.game.decide.shuffles import deadline
+from dealer.game.decide.rounds import deadline
 from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service
 from dealer.service.build import open_service

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError, TableArchived
 from dealer.eventlog.rows import leaf_of
+from dealer.projector.models import MODELS
 from dealer.projector.runner import Projector
-from dealer.projector.schema import MODELS
 from dealer.proof.verify import verify
 from dealer.service.tables.live_table import TableState
 

@@ -23,7 +23,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import dealer.backoff
-import dealer.eventlog.encryption
+import dealer.eventlog.keys
 import dealer.eventlog.log
 import dealer.eventlog.postgres.store
 import dealer.eventlog.writer
@@ -57,7 +57,7 @@ def _read_web_files() -> StaticFiles:
 _verifies = lru_cache(4096)(dealer.proof.note.verifies)
 """Whether a signature verifies, computed once where several clients ask the same."""
 
-_derived = lru_cache(4096)(dealer.eventlog.encryption._derived)
+_derived = lru_cache(4096)(dealer.eventlog.keys._derived)
 """A key of a house, computed once where several nodes have the same house's."""
 
 
@@ -178,7 +178,7 @@ def replaced(
         (dealer.service.operations.key_rotation, "open_readonly", open_readonly),
         (dealer.gateway.pages.router, "StaticFiles", lambda _: _read_web_files()),
         (dealer.proof.note, "verifies", _verifies),
-        (dealer.eventlog.encryption, "_derived", _derived),
+        (dealer.eventlog.keys, "_derived", _derived),
         (dealer.proof.checkpoint, "Ed25519PrivateKey", _PrivateKeys),
         (TableSession, "_resume_after_gap", missed),
         (Subscription, "__hash__", lambda one: numbers.of(one)),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from dealer.client.socket import SUBPROTOCOL
+from dealer.client.connection import SUBPROTOCOL
 from tests.simulation.loop import Domain
 from tests.simulation.node import PORT, Node
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from dealer.eventlog import Log
-from dealer.eventlog.key_file import existing_house_keys, key_file
+from dealer.eventlog.keys import existing_house_keys, key_file
 from dealer.service.identity.admin import AdminService
 from dealer.service.operations.archiver import Archiver
 from dealer.service.operations.key_rotation import rotate

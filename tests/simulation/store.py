@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from math import nan
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -17,9 +16,9 @@ from dealer.eventlog.backends import Backend
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.postgres.batch import Locked
 from dealer.eventlog.postgres.store import LockedTables
+from dealer.eventlog.protocols import Dialect, OnNotification, PoolUse, Reader
 from dealer.eventlog.rows import Append, Appended, Result
-from dealer.eventlog.sqlite import batch
-from dealer.eventlog.store import Dialect, OnNotification, PoolUse
+from dealer.eventlog.sqlite.store import write_batch, write_individually
 from dealer.projector.scheduler import ProjectionScheduler
 from tests.simulation.database import NAME, Database
 from tests.simulation.loop import DOMAIN
@@ -37,7 +36,7 @@ def backend(database: Database) -> Backend:
 
 
 class SimulatedStore:
-    """`dealer.eventlog.store.Store` on the simulated database."""
+    """`dealer.eventlog.protocols.Store` on the simulated database."""
 
     def __init__(self, database: Database) -> None:
         self.name = NAME
@@ -113,11 +112,11 @@ class SimulatedStore:
         def work(connection: Connection) -> Sequence[Result]:
             raw = self._database.raw
             raw.execute("SAVEPOINT batch")
-            results = batch.write_batch(connection, raw, requests, self._streams)
+            results = write_batch(connection, raw, requests, self._streams)
             if results is None:
                 raw.execute("ROLLBACK TO batch")
                 self._streams.clear()
-                results = batch.write_individually(connection, requests, self._streams, name=NAME)
+                results = write_individually(connection, requests, self._streams, name=NAME)
             raw.execute("RELEASE batch")
             return results
 
@@ -165,14 +164,11 @@ class SimulatedStore:
             self._database.threads.pause(self._database.wait_seconds())
 
 
-class SimulatedReader:
-    """`dealer.eventlog.store.Reader` on the simulated database."""
+class SimulatedReader(Reader):
+    """`dealer.eventlog.protocols.Reader` on the simulated database."""
 
     dialect: Dialect = "sqlite"
     shared = True
-    shrunk = False
-    wal_bytes = nan
-    pool = PoolUse(0, 4)
 
     def __init__(self, database: Database) -> None:
         self.name = NAME
@@ -202,8 +198,9 @@ class SimulatedReader:
     async def version(self) -> str:
         return NAME
 
-    def check(self) -> None:
-        pass
+    @property
+    def pool(self) -> PoolUse:
+        return PoolUse(0, 4)
 
     def notifier(self, on_notification: OnNotification) -> SimulatedNotifier:
         return SimulatedNotifier(self._database, on_notification)

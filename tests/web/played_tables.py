@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dealer.eventlog import Log
-from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.game.cards import build
 from dealer.game.commands import (
     Actor,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dealer.feed.reader import Entry
+from dealer.feed.pages import Entry
 from dealer.webhooks.addresses import parse_url
 from dealer.webhooks.delivery import CONCURRENT, HMAC, Delivery, DeliveryFailed, WebhookSigner
 from dealer.webhooks.requests import HttpPoster, RequestFailed

@@ -14,9 +14,9 @@ from standardwebhooks.webhooks import Webhook
 
 from dealer.errors import ConfigurationError, HouseKeyError
 from dealer.eventlog import Log
-from dealer.eventlog import webhooks as stored
-from dealer.eventlog.key_file import existing_house_keys, load_house_keys
-from dealer.eventlog.webhooks import StoredWebhook, stored_webhooks
+from dealer.eventlog import owners as stored
+from dealer.eventlog.keys import existing_house_keys, load_house_keys
+from dealer.eventlog.owners import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
 from dealer.service.identity.admin import read_audit_entries
@@ -186,7 +186,7 @@ async def test_a_node_claims_no_position_that_another_node_has_moved(
         """Of a node that read the webhook before it was moved, and of one after that."""
         connection.exec_driver_sql("UPDATE webhook SET owner = NULL, lease = 0, position = 'moved'")
         return [
-            stored.claim(connection, number, owner, position)
+            stored.claim_webhook(connection, number, owner, position)
             for owner, position in ((b"early...", before), (b"now.....", "moved"))
         ]
 

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from dealer.feed.reader import Entry
+from dealer.feed.pages import Entry
 from dealer.webhooks.delivery import CONTENT_TYPE, ED25519, HMAC, WebhookSigner, body_of, id_of
 
 SECRET = bytes(range(32))

@@ -31,7 +31,7 @@ from dealer.game.stacks import DECK, seat_of
 from dealer.languages.language import DEFAULT, language_of, languages
 
 if TYPE_CHECKING:
-    from dealer.analysis.past_table import PastTable, Viewer
+    from dealer.analysis.open_bundle import PastTable, Viewer
     from dealer.history.sentences import Sentence
     from dealer.proof.verify import Report
 
@@ -218,8 +218,7 @@ def history(
     dealer history 0199f3c2 --round 1 --format phh > round-1.phh
     ```
     """
-    from dealer.history import text
-    from dealer.history.poker import phh
+    from dealer.history import phh, text
     from dealer.packs.catalogue import shipped
 
     language = language_of(lang)
@@ -291,7 +290,7 @@ def state(
 async def _of_log(
     table: str, at: int | None, viewer: Viewer, database: str, house_key: Path | None
 ) -> PastTable:
-    from dealer.analysis.async_log import AsyncLog
+    from dealer.analysis.open_log import AsyncLog
     from dealer.eventlog.backends import open_readonly
 
     async with await open_readonly(database) as log:
@@ -303,7 +302,7 @@ async def _of_log(
 
 def _key(database: str, given: Path | None) -> Path | None:
     """The key that was named, or the one beside the database if it is there."""
-    from dealer.eventlog.key_file import key_file
+    from dealer.eventlog.keys import key_file
 
     if given is not None:
         return given

@@ -139,7 +139,7 @@ def _print_rebuild(done: Rebuild, damaged: list[str]) -> None:
 
 
 def _columns(difference: Difference) -> dict[str, Any]:
-    from dealer.projector.schema import MODELS
+    from dealer.projector.models import MODELS
 
     (model,) = (one for one in MODELS if one.name == difference.model)
     _, *names = model.columns.keys()

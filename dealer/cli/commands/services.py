@@ -28,8 +28,7 @@ from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from dealer.eventlog import Log
-    from dealer.eventlog.owners import StoredKey
-    from dealer.eventlog.webhooks import StoredWebhook
+    from dealer.eventlog.owners import StoredKey, StoredWebhook
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.webhooks import WebhookAdmin
 
@@ -194,7 +193,7 @@ async def add_webhook(
     ```
     """
 
-    from dealer.eventlog.key_file import existing_house_keys, key_file
+    from dealer.eventlog.keys import existing_house_keys, key_file
 
     with usage_errors():
         async with _webhook_admin(database, operator) as (log, admin):
@@ -295,8 +294,7 @@ def _require(number: int, found: bool) -> None:
 
 async def _read_webhooks(database: str) -> list[tuple[StoredWebhook, str]]:
     from dealer.eventlog.backends import open_readonly
-    from dealer.eventlog.owners import stored_keys
-    from dealer.eventlog.webhooks import stored_webhooks
+    from dealer.eventlog.owners import stored_keys, stored_webhooks
 
     async with await open_readonly(database) as log:
         names = {

@@ -33,7 +33,7 @@ ID_DIGITS = 32
 ANSWER_SECONDS = 30.0
 
 RANDOM_NUMBERS = (
-    "client/entropy.py",  # the nonces of players
+    "client/auto_responder.py",  # the nonces of players
     "game/tape.py",  # the words that both determine, and unbiased numbers from them
     "service/commands/executor.py",  # the secret of the house
     "service/tables/round_secret.py",
@@ -43,9 +43,9 @@ SHUFFLE = (
     "game/cards.py",
     "game/commands.py",
     "game/decide/round_secrets.py",
-    "game/decide/shuffles.py",
+    "game/decide/rounds.py",
     "game/events.py",
-    "game/immutable.py",
+    "game/events.py",
     "game/insecure_deck.py",
     "game/shuffle.py",
     "game/stacks.py",

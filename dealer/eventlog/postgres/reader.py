@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from logging import getLogger
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -21,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from dealer.backoff import around
 from dealer.eventlog.db_errors import reason
 from dealer.eventlog.postgres.database import PostgresDatabase
-from dealer.eventlog.store import Dialect, OnNotification, PooledReader
+from dealer.eventlog.protocols import Dialect, OnNotification, Reader
 
 if TYPE_CHECKING:
     import asyncpg
@@ -44,16 +43,14 @@ SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
 _log = getLogger("dealer.eventlog")
 
 
-class PostgresReader(PooledReader):
-    """Implements `dealer.eventlog.store.Reader`.
+class PostgresReader(Reader):
+    """Reads a PostgreSQL database.
 
     While the server is unreachable a read is tried again for `database.retry_seconds`.
     """
 
     dialect: Dialect = "postgresql"
     shared = True
-    shrunk = False
-    wal_bytes = nan
 
     def __init__(self, engine: AsyncEngine, database: PostgresDatabase) -> None:
         super().__init__(engine, database.name)
@@ -73,15 +70,12 @@ class PostgresReader(PooledReader):
         ((number,),) = await self.fetch("SHOW server_version", ())
         return f"PostgreSQL {number}"
 
-    def check(self) -> None:
-        """Nothing to check: a server's database cannot be replaced under a connection."""
-
     def notifier(self, on_notification: OnNotification) -> Notifier:
         return Notifier(self._database, on_notification)
 
 
 class Notifier:
-    """Implements `dealer.eventlog.store.Notifier`; `on_notification` is called on the loop."""
+    """Implements `dealer.eventlog.protocols.Notifier`; `on_notification` is called on the loop."""
 
     def __init__(self, database: PostgresDatabase, on_notification: OnNotification) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""PostgreSQL implementation of `dealer.eventlog.store.Store`: one connection, reopened when lost.
+"""PostgreSQL implementation of `protocols.Store`: one connection, reopened when lost.
 
 The writer thread runs an event loop of its own, so that no cancellation on the server's loop can
 reach a transaction.
@@ -22,11 +22,11 @@ from sqlalchemy.pool import NullPool
 
 from dealer.backoff import Backoff
 from dealer.errors import ConcurrentUpdate, DatabaseUnavailable, DealerError, OutcomeUnknown
-from dealer.eventlog import migrate
 from dealer.eventlog.db_errors import lock_timeout_error, reason, sqlstate, translate
 from dealer.eventlog.postgres.batch import Batch, Locked
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.schema import current_revision, is_newest, outdated
 
 if TYPE_CHECKING:
     import asyncpg
@@ -162,9 +162,9 @@ class PostgresStore:
         await database.with_retry(database.require_sessions, seconds=0, recovery=seconds)
         connection, _ = await database.with_retry(self._connect, seconds=0, recovery=seconds)
         try:
-            found = await connection.run_sync(migrate.current)
-            if not await connection.run_sync(migrate.is_current):
-                raise migrate.outdated(self.name, found)
+            found = await connection.run_sync(current_revision)
+            if not await connection.run_sync(is_newest):
+                raise outdated(self.name, found)
         except DealerError:
             raise
         except Exception as error:

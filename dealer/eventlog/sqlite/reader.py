@@ -10,17 +10,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.sqlite import direct
+from dealer.eventlog.protocols import Dialect, Reader, no_connection
 from dealer.eventlog.sqlite.file_identity import FileIdentity
 from dealer.eventlog.sqlite.wal import library_version
-from dealer.eventlog.store import Dialect, OnNotification, PooledReader, no_connection
 
 if TYPE_CHECKING:
     import aiosqlite
 
 
-class SqliteReader(PooledReader):
-    """Implements `dealer.eventlog.store.Reader`.
+class SqliteReader(Reader):
+    """Reads an SQLite file.
 
     With `identity` every read fails once the file was deleted or replaced.
     """
@@ -58,12 +57,9 @@ class SqliteReader(PooledReader):
             async with self._engine.connect() as connection:
                 pooled = await connection.get_raw_connection()
                 driver = cast("aiosqlite.Connection", pooled.driver_connection)
-                return await direct.fetchall(driver, sql, parameters)
+                return await direct_fetchall(driver, sql, parameters)
         except PoolTimeout:
             raise no_connection() from None
-
-    async def identity(self) -> str:
-        return "file"
 
     async def version(self) -> str:
         return f"SQLite {library_version()}"
@@ -80,10 +76,14 @@ class SqliteReader(PooledReader):
     def wal_bytes(self) -> float:
         return nan if self._identity is None else self._identity.wal_bytes()
 
-    def notifier(self, on_notification: OnNotification) -> None:
-        """None: SQLite has no notifications between processes."""
-
     def _on_read_done(self, read: asyncio.Task[list[Any]]) -> None:
         self._reads.discard(read)
         if not read.cancelled():
             read.exception()  # retrieved, so that asyncio does not log it if the caller has gone
+
+
+async def direct_fetchall(
+    driver: aiosqlite.Connection, sql: str, parameters: tuple[Any, ...]
+) -> list[Any]:
+    """All rows of a SELECT, in one turn of the driver's thread."""
+    return list(await driver.execute_fetchall(sql, parameters))

@@ -125,7 +125,7 @@ class WalCheckpoints:
 
     `take` is called by the writer thread, `due` also by the event loop's, one at a time.
     `pages` is the number of frames after which a checkpoint is due, and after which the next one
-    is due where the WAL could not be restarted. `connect` opens a second connection to the file.
+    is due if the WAL could not be restarted. `connect` opens a second connection to the file.
     """
 
     def __init__(self, file: Path, *, pages: int, connect: Callable[[], Connection]) -> None:
@@ -160,7 +160,7 @@ class WalCheckpoints:
         return self._read(frame + _FRAME_SALTS, len(salts)) == salts
 
     def take(self, writer: Connection) -> None:
-        """Copy the WAL's frames to the database, except where a reader needs the old pages.
+        """Copy the WAL's frames to the database, except those that a reader needs.
 
         `writer` must be outside of a transaction, and is so on return. Raises the driver's errors:
         SQLITE_BUSY if another process holds the write lock, and the checkpoint stays due.

@@ -11,17 +11,7 @@ from typing import assert_never
 from dealer.errors import TableIsClosed, UnknownTable
 from dealer.game import commands
 from dealer.game.commands import Command
-from dealer.game.decide import (
-    cards,
-    deals,
-    hosts,
-    passes,
-    rounds,
-    seat_moves,
-    seats,
-    shuffles,
-    take_back,
-)
+from dealer.game.decide import card_moves, rounds, seats
 from dealer.game.decide.permission import require_current_seat
 from dealer.game.decide.round_secrets import NoRoundSecrets, RoundSecrets
 from dealer.game.events import Event
@@ -56,35 +46,35 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
             require_current_seat(table, command.actor)
     match command:
         case commands.Draw():
-            return cards.draw(command, table)
+            return card_moves.draw(command, table)
         case commands.Move():
-            return cards.move(command, table, house)
+            return card_moves.move(command, table, house)
         case commands.Show():
-            return cards.show(command, table, house)
+            return card_moves.show(command, table, house)
         case commands.Deal():
-            return deals.deal(command, table, house)
+            return card_moves.deal(command, table, house)
         case commands.Cut():
-            return cards.cut(command, table)
+            return card_moves.cut(command, table)
         case commands.Pass():
-            return passes.pass_cards(command, table)
+            return card_moves.pass_cards(command, table)
         case commands.TakeBack():
-            return take_back.take_back(command, table)
+            return card_moves.take_back(command, table)
         case commands.StartShuffle():
-            return shuffles.start(command, table)
+            return rounds.start_shuffle(command, table)
         case commands.DrawAtRandom():
-            return shuffles.start_for_draw(command, table)
+            return rounds.start_for_draw(command, table)
         case commands.CommitEntropy():
-            return shuffles.commit(command, table)
+            return rounds.commit_entropy(command, table)
         case commands.RevealEntropy():
-            return shuffles.reveal(command, table, house)
+            return rounds.reveal_entropy(command, table, house)
         case commands.CheckDeadlines():
-            return shuffles.check_deadlines(command, table)
+            return rounds.check_deadlines(command, table)
         case commands.CloseEntropy():
-            return shuffles.close_without_absent(command, table)
+            return rounds.close_without_absent(command, table)
         case commands.FinishShuffle():
-            return shuffles.finish(command, table, house)
+            return rounds.finish_shuffle(command, table, house)
         case commands.OpenRound():
-            return rounds.open_round(command, table, house)
+            return rounds.open_next_round(command, table, house)
         case commands.CloseRound():
             return rounds.close_round(command, table, house)
         case commands.CloseTable():
@@ -96,10 +86,10 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
         case commands.AddNote():
             return seats.add_note(command, table)
         case commands.VacateSeat():
-            return hosts.vacate_seat(command, table)
+            return seats.vacate_seat(command, table)
         case commands.MoveSeat():
-            return seat_moves.move_seat(command, table)
+            return seats.move_seat(command, table)
         case commands.TransferHost():
-            return hosts.transfer_host(command, table)
+            return seats.transfer_host(command, table)
         case _:
             assert_never(command)

@@ -18,8 +18,8 @@ from urllib.parse import parse_qsl
 from websockets.http11 import Request, Response
 
 from dealer.errors import BadRequest
+from dealer.feed.pages import Entry, FeedFilter
 from dealer.feed.positions import START, Place
-from dealer.feed.reader import Entry, FeedFilter
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.net.responses import response, unauthorized
 from dealer.gateway.pages.streams import BLOCK, stream

@@ -31,8 +31,8 @@ from dealer.gateway.pages.downloads import Download, HistoryCache, part_of, send
 from dealer.gateway.pages.ranges import Span
 from dealer.gateway.pages.streams import BLOCK, ConcurrencyLimit, blocks_of, stream
 from dealer.gateway.rate_limit.cpu_time import metered
+from dealer.history import phh
 from dealer.history.pile_titles import GameTitles
-from dealer.history.poker import phh
 from dealer.languages.language import Language, accepted, language_of
 from dealer.packs.catalogue import Catalogue
 

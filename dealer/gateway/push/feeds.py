@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from dealer.backoff import around
 from dealer.errors import DatabaseLocked, DatabaseUnavailable, Overloaded
+from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import Place
-from dealer.feed.reader import FeedFilter
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.presence.membership import Transport

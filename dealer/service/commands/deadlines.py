@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dealer.game.commands import CheckDeadlines
-from dealer.game.decide.shuffles import deadline
+from dealer.game.decide.rounds import deadline
 from dealer.game.state import Round
 from dealer.service.commands.executor import CommandExecutor
 from dealer.service.tables.execution import CommandExecution, CommandResult, Outcome

@@ -12,7 +12,7 @@ from functools import partial
 
 from dealer.errors import Refused, VersionConflict
 from dealer.eventlog import EventRecord
-from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.game.commands import FinishShuffle, OpenRound
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import (

@@ -18,8 +18,7 @@ from shutil import disk_usage
 from dealer.errors import DealerError, Disabled, HouseKeyError
 from dealer.eventlog import Log
 from dealer.eventlog.admin import BACKUP
-from dealer.eventlog.encryption import HouseKeys
-from dealer.eventlog.key_file import existing_house_keys, key_checks
+from dealer.eventlog.keys import HouseKeys, existing_house_keys, key_checks
 from dealer.game.commands import Command, OpenRound, OpenTable, TakeSeat
 
 MIB = 2**20

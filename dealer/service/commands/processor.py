@@ -26,7 +26,7 @@ from dealer.errors import (
     VersionConflict,
 )
 from dealer.eventlog import Appended, Duplicate, Log, Result
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.stored_form import DIGEST
 from dealer.service.commands.background_tasks import BackgroundTasks

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 from dealer.eventlog import Log, ReadOnlyLog, owners
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, AuditRow
+from dealer.eventlog.keys import RETIRED
 from dealer.service.clock import utc_ms
 from dealer.service.identity.service_keys import RIGHTS, check_key, digest_of, new_key
 
@@ -96,7 +97,7 @@ class AdminService(Operator):
     async def retire_key(self, name: str, *, why: str) -> None:
         """Record that the key of this name is no longer needed."""
         entry = self.entry("retire-key", name, why)
-        await self._run(audit_log.add_key, name + audit_log.RETIRED, b"", entry)
+        await self._run(audit_log.add_key, name + RETIRED, b"", entry)
 
     async def keep_key(self, name: str, *, why: str) -> None:
         """Take back `retire_key`."""
@@ -118,13 +119,13 @@ class AdminService(Operator):
             "rights": " ".join(granted),
             "created_at": entry.at,
         }
-        await self._run(owners.add, row, entry)
+        await self._run(owners.add_key, row, entry)
         return key
 
     async def revoke_service_key(self, name: str, *, why: str) -> bool:
         """Revoke a key; False if no valid key has this name."""
         entry = self.entry("revoke-service-key", name, why)
-        return await self._run(owners.revoke, name, entry)
+        return await self._run(owners.revoke_key, name, entry)
 
 
 async def read_audit_entries(log: ReadOnlyLog, *, limit: int) -> list[AuditEntry]:

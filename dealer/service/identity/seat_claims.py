@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from dealer.errors import BadToken, TableArchived, TicketUsed, VersionConflict
 from dealer.eventlog import Log, seat_subjects
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.seat_subjects import CLAIM, DIGEST_BYTES, StoredSeat, Subject
 from dealer.game.commands import TakeSeat
 from dealer.game.events import SeatTaken

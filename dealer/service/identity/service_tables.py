@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from dealer.errors import BadRequest, DealerError, NotEntitled, UnknownTable
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog.owners import claim, owner_of, table_of_ref
-from dealer.feed.reader import FeedFilter
+from dealer.eventlog.owners import claim_table, owner_of, table_of_ref
+from dealer.feed.pages import FeedFilter
 from dealer.game.events import TYPES
 from dealer.projector.queries import every_table, tables_of_key
 from dealer.service.identity.admin import AdminService
@@ -78,7 +78,7 @@ class ServiceTables:
         found = None if ref is None else await table_of_ref(self._log, key, ref)
         if found is None:
             found = await self._log.run_in_transaction(
-                lambda connection: claim(connection, table, key=key, ref=ref)
+                lambda connection: claim_table(connection, table, key=key, ref=ref)
             )
         self._keep(found, key)
         return found

@@ -26,7 +26,7 @@ from hmac import digest as hmac_digest
 from typing import NamedTuple
 
 from dealer.errors import BadToken, TicketExpired
-from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder, Table
 from dealer.proof.pack import T, lp

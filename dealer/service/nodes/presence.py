@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log
-from dealer.eventlog.presence import (
+from dealer.eventlog.nodes import (
     NO_CONNECTION,
     Attendance,
     Heartbeat,

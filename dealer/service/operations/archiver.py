@@ -29,8 +29,8 @@ from dealer.errors import (
 from dealer.eventlog import Log
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, notes_digest
-from dealer.eventlog.key_file import sync_folder
-from dealer.projector.schema import MODELS
+from dealer.eventlog.keys import sync_folder
+from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.checkpoint import open_note
 from dealer.proof.tombstones import Forgotten, forget

@@ -27,8 +27,8 @@ from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, Sc
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.address import database_file, is_postgres, sqlite_address
 from dealer.eventlog.backends import copy_file, open_readonly, revision
-from dealer.eventlog.encryption import HouseKeys
-from dealer.eventlog.key_file import (
+from dealer.eventlog.keys import (
+    HouseKeys,
     existing_house_keys,
     key_checks,
     key_file,
@@ -158,7 +158,7 @@ async def _restore_log(
             )
         for each, to in plan.items():
             await asyncio.to_thread(_copy, each, to)
-        word = await log.identity() if complete else "restored"
+        word = await log.reader.identity() if complete else "restored"
         await settle(log, Home(word, await _newest_folder(log)))
         details = {"folder": str(source), "complete": complete}
         await AdminService(log, who=who).note("restore-backup", "house", details=details)

@@ -15,7 +15,7 @@ from typing import Any
 from dealer.errors import DealerError, Refused
 from dealer.eventlog import ReadOnlyLog
 from dealer.game.commands import Actor, CheckDeadlines, CloseTable
-from dealer.game.decide.shuffles import deadline
+from dealer.game.decide.rounds import deadline
 from dealer.service.service import Service
 from dealer.service.tables.decks import RULE
 from dealer.service.tables.live_table import LiveTable

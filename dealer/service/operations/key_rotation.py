@@ -17,8 +17,9 @@ from pathlib import Path
 from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import Log, key_file
 from dealer.eventlog.backends import open_readonly
-from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
-from dealer.eventlog.key_file import (
+from dealer.eventlog.keys import (
+    MASTER_BYTES,
+    HouseKeys,
     earlier_file,
     key_checks,
     load_house_keys,

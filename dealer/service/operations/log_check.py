@@ -20,7 +20,7 @@ from dealer.errors import (
     TableArchived,
 )
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
-from dealer.eventlog.key_file import read_keys
+from dealer.eventlog.keys import read_keys
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.schema import TABLE_ID
 from dealer.game.events import CHECKPOINT_TYPES

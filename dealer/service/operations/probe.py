@@ -132,7 +132,7 @@ class Probe:
                 self.lag = await projector_lag(self._log)
                 wrong = await clock_skew(self._log, self._now)
                 if self._problem is not None or not self.database:
-                    self.database = await self._log.version()
+                    self.database = await self._log.reader.version()
         except TimeoutError:
             return "the log does not answer in time"
         except DealerError as error:

@@ -154,7 +154,7 @@ async def close_if_restored(
     of the log. After a crash the next start does it again. Raises DatabaseError, after which the
     port must not open.
     """
-    home = Home(await log.identity(), folder or _NO_FOLDER)
+    home = Home(await log.reader.identity(), folder or _NO_FOLDER)
     async for _ in close_tables(service, await _left(log), end_shuffles=True):
         pass  # its key may still be missing
     if await _loss(log, lines, home) is not None:

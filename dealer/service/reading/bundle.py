@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from dealer.errors import ConfigurationError, HouseKeyError, NoteFault, UnknownTable
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
-from dealer.eventlog.key_file import read_keys
+from dealer.eventlog.keys import read_keys
 from dealer.eventlog.rows import leaf_of
 from dealer.game.events import CHECKPOINT_TYPES
 from dealer.proof import bundle

@@ -20,7 +20,7 @@ from typing import Any
 from dealer.backoff import poll
 from dealer.errors import DealerError
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.owners import add_openers
 from dealer.game.names import NAME_MAX
 from dealer.game.rules import Rules

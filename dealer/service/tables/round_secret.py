@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dealer.eventlog.encryption import RoundCipher
+from dealer.eventlog.keys import RoundCipher
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import Event
 from dealer.proof.codec import quote

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from dealer.errors import NoteFault
 from dealer.eventlog import EventRecord, Log
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.proof.checkpoint import open_note
 from dealer.service.tables.decoding import tampered
 from dealer.service.tables.live_table import LiveTable

@@ -16,7 +16,7 @@ from functools import partial
 
 from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import Log, savepoints
-from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.savepoints import SavedTable
 from dealer.proof.tree import Tree, leaf_hash

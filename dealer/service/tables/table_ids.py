@@ -9,7 +9,7 @@ from typing import Any
 
 from dealer.errors import BadRequest, NotCanonical, UnknownTable
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.keys import HouseKeys
 from dealer.game.rules import Rules, check_names
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dealer.errors import DatabaseDamaged, DealerError, TableArchived
 from dealer.eventlog.recent import EVENTS
+from dealer.projector.models import MODELS
 from dealer.projector.runner import Projector
-from dealer.projector.schema import MODELS
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
 from dealer.service import Service

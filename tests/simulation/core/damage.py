@@ -12,8 +12,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError, Disabled, TableIsClosed
+from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import FIRST_PLACE
-from dealer.feed.reader import FeedFilter
 from dealer.game import commands as c
 from dealer.service import IdempotencyKey, Service
 from tests.harness.damage import DAMAGE

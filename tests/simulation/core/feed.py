@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dealer.errors import PositionLost
+from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import START
-from dealer.feed.reader import FeedFilter
 from dealer.service import Service
 
 if TYPE_CHECKING:

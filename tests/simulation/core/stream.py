@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DatabaseLocked, DatabaseUnavailable, DealerError, Overloaded
 from dealer.eventlog import EventRecord
-from dealer.eventlog.presence import Attendance
+from dealer.eventlog.nodes import Attendance
 from dealer.game.view import SPECTATOR
 from dealer.service.tables.live_table import CommitNotice, LiveTable
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dealer.eventlog.rows import Append, Appended, Conflict
 from dealer.eventlog.writer import Writer
-from dealer.feed import reader as feed_reader
+from dealer.feed import pages
 from dealer.feed.positions import Place
 from dealer.projector import runner
 from dealer.projector.stream_projector import StreamProjector
@@ -85,7 +85,7 @@ def projection_continues_a_state_of_another_version(
     return cached.table
 
 
-@fault_of(feed_reader, "_first")
+@fault_of(pages, "_first")
 def feed_page_skips_a_row(first: Any, rows: Any, place: Place, limit: int) -> Any:
     """The page after a full one begins one row too late."""
     found, following = first(rows, place, limit)

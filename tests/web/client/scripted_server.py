@@ -11,7 +11,7 @@ from typing import Any
 from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
-from dealer.client.socket import SUBPROTOCOL
+from dealer.client.connection import SUBPROTOCOL
 from tests.client.conftest import TABLE, Frame, InMemoryHouse
 from tests.web.client.node_client import TIMEOUT, JsError, NodeClient
 

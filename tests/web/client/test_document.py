@@ -15,7 +15,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
-from dealer.client.socket import FINAL, SUBPROTOCOL
+from dealer.client.connection import FINAL, SUBPROTOCOL
 from dealer.errors import REFUSALS
 from dealer.game.cards import DECK_MAX, SHOE_MAX
 from dealer.game.rules import KNOWN, PRESETS, SEATS_MAX, WAIT_MS_MAX, WAIT_MS_MIN, WHO, Rules

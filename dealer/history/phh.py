@@ -1,28 +1,216 @@
-"""Reconstruction of one poker hand from the movements of its cards.
+"""Poker Hand History (PHH) of a closed round, a format that poker programs read.
 
-The log contains no bets, so only what follows from the cards is written: a player who got or showed
-cards later stayed in (check or call); a hand discarded unseen is a fold, or a muck after others
-have shown. A draw is written with all discards before all new cards, as the format requires; a
-player without discards stands pat.
+The format (phh.readthedocs.io) is TOML and requires stakes, which the log does not contain.
+Therefore the file has the lowest stakes that the format allows, stacks of unknown size (`inf`) and
+no bets. Players are numbered in the order of their first cards. The rules of a table may say
+`game`: a name of `GAMES`, or the code itself.
+
+The hand is reconstructed from the movements of its cards, and only what follows from them is
+written: a player who got or showed cards later stayed in (check or call); a hand discarded unseen
+is a fold, or a muck after others have shown. A draw is written with all discards before all new
+cards, as the format requires; a player without discards stands pat.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from dealer.errors import HistoryUnavailable
-from dealer.game.cards import RANKS, UNKNOWN
-from dealer.history.poker.actions import (
-    Action,
-    BoardCard,
-    Burned,
-    Dealt,
-    Discarded,
-    HandTimeline,
-    Shown,
-)
-from dealer.history.poker.variants import Variant
+from dealer.game import events
+from dealer.game.cards import RANKS, STANDARD, UNKNOWN
+from dealer.game.events import RoundOpened
+from dealer.game.names import safe_text
+from dealer.game.stacks import BURN, DECK, DISCARD, seat_of
+from dealer.game.state import Round, Table
+from dealer.history.printable import utc
+from dealer.history.replay import Game, ReplayStep
+from dealer.history.text import check_round
+
+
+@dataclass(frozen=True)
+class Street:
+    """The cards dealt before a betting round: to each hand, to the board, or by a draw."""
+
+    hand: int = 0
+    board: int = 0
+    up: bool = False  # whether the last card of each hand is dealt face up
+    draw: bool = False
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant; `stakes` are the lowest that the format allows, since bets are unknown."""
+
+    code: str
+    name: str
+    streets: tuple[Street, ...]
+    stakes: Mapping[str, int]
+    deck: frozenset[str] = frozenset(STANDARD)
+    low: bool = False  # whether the lowest open hand acts first
+
+    @property
+    def stud(self) -> bool:
+        return "bring_in" in self.stakes
+
+    @property
+    def draw(self) -> bool:
+        return self.streets[-1].draw
+
+
+def _board(hand: int) -> tuple[Street, ...]:
+    return (Street(hand=hand), Street(board=3), Street(board=1), Street(board=1))
+
+
+def _draw(hand: int, draws: int) -> tuple[Street, ...]:
+    return (Street(hand=hand), *[Street(draw=True)] * draws)
+
+
+_STUD = (Street(hand=3, up=True), *[Street(hand=1, up=True)] * 3, Street(hand=1))
+_ANY_BET = {"min_bet": 1}
+_LIMIT = {"small_bet": 1, "big_bet": 2}
+_BRING_IN = {"bring_in": 1, "small_bet": 2, "big_bet": 4}
+_SHORT = frozenset(card for card in STANDARD if card[0] not in "2345")
+
+GAMES = {
+    "holdem": Variant("NT", "hold'em", _board(2), _ANY_BET),
+    "limit-holdem": Variant("FT", "limit hold'em", _board(2), _LIMIT),
+    "short-deck": Variant("NS", "short-deck hold'em", _board(2), _ANY_BET, _SHORT),
+    "omaha": Variant("PO", "Omaha", _board(4), _ANY_BET),
+    "omaha-8": Variant("FO/8", "Omaha eight or better", _board(4), _LIMIT),
+    "stud": Variant("F7S", "seven card stud", _STUD, _BRING_IN),
+    "stud-8": Variant("F7S/8", "seven card stud eight or better", _STUD, _BRING_IN),
+    "razz": Variant("FR", "razz", _STUD, _BRING_IN, low=True),
+    "single-draw": Variant("N2L1D", "deuce-to-seven single draw", _draw(5, 1), _ANY_BET),
+    "triple-draw": Variant("F2L3D", "deuce-to-seven triple draw", _draw(5, 3), _LIMIT),
+    "badugi": Variant("FB", "badugi", _draw(4, 3), _LIMIT),
+}
+"""Variants by the value of `game` in a table's rules."""
+
+CODES = {variant.code: variant for variant in GAMES.values()}
+
+
+def variant_of(word: object) -> Variant | None:
+    """The variant with this name or code; None if the format has none."""
+    return (GAMES.get(word) or CODES.get(word)) if isinstance(word, str) else None
+
+
+MUCK = "pile:muck"
+DEAD_PILES = (BURN, DISCARD, MUCK)
+"""Piles that are not the board; a card moved there from the deck is burned."""
+
+
+class Dealt(NamedTuple):
+    seat: int
+    name: str
+    card: str
+
+
+class Burned(NamedTuple):
+    card: str
+
+
+class BoardCard(NamedTuple):
+    """A card dealt to the board."""
+
+    card: str
+
+
+class Discarded(NamedTuple):
+    """A card moved from a hand onto a pile or the deck."""
+
+    seat: int
+    card: str
+
+
+class Shown(NamedTuple):
+    """A shown card that is or was in a hand."""
+
+    seat: int
+    card: str
+
+
+Action = Dealt | Burned | BoardCard | Discarded | Shown
+
+
+def actions_of(steps: Iterable[ReplayStep]) -> Iterator[Action]:
+    """The actions of one closed round, from all of its steps.
+
+    Raises HistoryUnavailable for a move that poker does not have: between hands, or from a pile
+    into a hand.
+    """
+    holders: dict[int, int] = {}  # slot → the seat whose hand it came to
+    for step in steps:
+        table, round_ = step.table, step.table.round
+        if round_ is None:
+            continue
+        match step.event:
+            case events.CardDrawn(seat=seat, source=source, slot=slot):
+                holders[slot] = seat
+                yield _dealt_card(table, round_, source=source, seat=seat, slot=slot)
+            case events.CardMoved(slot=slot, source=source, to=to):
+                taker, giver = seat_of(to), seat_of(source)
+                if taker is not None and taker != giver:
+                    holders[slot] = taker
+                    yield _dealt_card(table, round_, source=source, seat=taker, slot=slot)
+                elif taker is None and giver is not None:
+                    yield Discarded(giver, round_.face(slot) or UNKNOWN)
+                elif source == DECK and to in DEAD_PILES:
+                    yield Burned(round_.face(slot) or UNKNOWN)
+            case events.CardShown(slot=slot, card=card):
+                if slot in holders:
+                    yield Shown(holders[slot], card)
+                elif round_.stack_of(slot) not in (DECK, *DEAD_PILES):
+                    yield BoardCard(card)
+            case _:
+                pass
+
+
+def _dealt_card(table: Table, round_: Round, *, source: str, seat: int, slot: int) -> Dealt:
+    if source != DECK:
+        where = "from another hand" if seat_of(source) is not None else "from a pile"
+        raise HistoryUnavailable(
+            f"In round {round_.number} seat {seat} took a card {where}, which no poker game of "
+            "this format has; use the plain text history."
+        )
+    player = table.seats.get(seat)
+    return Dealt(seat, "" if player is None else player.name, round_.face(slot) or UNKNOWN)
+
+
+class HandTimeline:
+    """When each hand got its last card and was given up, and when the showdown began.
+
+    All are indices of actions: by seat, `dealt` is that of its last card and `gone` that of the
+    discard that left the hand empty for the rest of the round; `showdown` is that of the first show
+    after the last dealt card, or the number of actions.
+    """
+
+    def __init__(self, actions: Sequence[Action]) -> None:
+        held: Counter[int] = Counter()
+        self.dealt: dict[int, int] = {}
+        self.gone: dict[int, int] = {}
+        self.showdown = len(actions)
+        for place, action in enumerate(actions):
+            match action:
+                case Dealt(seat):
+                    held[seat] += 1
+                    self.dealt[seat] = place
+                    self.gone.pop(seat, None)
+                    self.showdown = len(actions)
+                case BoardCard():
+                    self.showdown = len(actions)
+                case Discarded(seat):
+                    held[seat] -= 1
+                    if not held[seat]:
+                        self.gone[seat] = place
+                case Shown() if self.showdown == len(actions):
+                    self.showdown = place
+                case _:
+                    pass
+
 
 _ACE_LOW = RANKS
 _ACE_HIGH = RANKS[1:] + RANKS[0]
@@ -298,3 +486,84 @@ def _strength(cards: Sequence[str], ranks: str) -> tuple[list[int], list[int]]:
     counts = Counter(ranks.index(card[0]) for card in cards)
     order = sorted(counts, key=lambda rank: (counts[rank], rank), reverse=True)
     return [counts[rank] for rank in order], order
+
+
+KIND = "application/toml; charset=utf-8"
+NOTE = (
+    "The log contains cards but no bets: the stakes are the lowest that this format allows, a "
+    "check or call means only that a player stayed in, and a fold that a hand was discarded. "
+    "Burned cards, and cards shown before the showdown, are comments."
+)
+
+
+def write(game: Game, *, round: int) -> str:
+    """The PHH file of one round, as TOML text.
+
+    Raises HistoryUnavailable for a round that does not exist, is not closed, or was not dealt as
+    the game of `GAMES` that the table's rules name as `game`.
+    """
+    check_round(game, round)
+    if round > game.closed:
+        raise HistoryUnavailable(
+            f"Round {round} is not closed; its cards are known only after it is closed."
+        )
+    steps = (step for step in game.steps() if step.round == round)
+    opening = next(steps)
+    variant = _variant(opening)
+    hand = Hand(variant, list(actions_of(steps)), round=round)
+    return "".join(f"{line}\n" for line in _lines(game, opening, variant, hand))
+
+
+def _variant(opening: ReplayStep) -> Variant:
+    word = opening.table.rules.given.get("game")
+    variant = variant_of(word)
+    if variant is None:
+        named = f"name the game {word!r}" if isinstance(word, str) else "name no game"
+        raise HistoryUnavailable(
+            f"The table's rules {safe_text(named)}; this format supports "
+            f"{', '.join(GAMES)}. Use the plain text history for other games."
+        )
+    deck = opening.event.deck if isinstance(opening.event, RoundOpened) else ()
+    if frozenset(deck) != variant.deck:
+        raise HistoryUnavailable(
+            f"Round {opening.round} was not played with the {len(variant.deck)} cards of "
+            f"{variant.name}."
+        )
+    return variant
+
+
+def _lines(game: Game, opening: ReplayStep, variant: Variant, hand: Hand) -> Iterator[str]:
+    players, at = len(hand.players), utc(opening.at)
+    rules = opening.table.rules
+    name = rules.given.get("name")
+    yield f"variant = {_text(variant.code)}"
+    yield f"antes = {[0 if variant.stud else 1] * players}"
+    if not variant.stud:
+        yield f"blinds_or_straddles = {[0] * players}"
+    for stake, amount in variant.stakes.items():
+        yield f"{stake} = {amount}"
+    yield f"starting_stacks = [{', '.join(['inf'] * players)}]"
+    yield "actions = ["
+    for action in hand.actions:
+        yield f"  {_text(action)},"
+    yield "]"
+    if isinstance(name, str) and name:
+        yield f"event = {_text(name)}"
+    yield f"venue = {_text(game.house)}"
+    yield f"time = {at:%H:%M:%S}"
+    yield 'time_zone = "UTC"'
+    yield f"day = {at.day}"
+    yield f"month = {at.month}"
+    yield f"year = {at.year}"
+    yield f"hand = {opening.round}"
+    yield f"seats = {list(hand.players)}"
+    yield f"seat_count = {rules.seats}"
+    yield f"table = {_text(game.table)}"
+    yield f"players = [{', '.join(map(_text, hand.players.values()))}]"
+    yield f"_table_key = {_text(game.key)}"
+    yield f"_note = {_text(NOTE)}"
+
+
+def _text(text: str) -> str:
+    """A TOML basic string; the JSON string of a printable text is a valid one."""
+    return json.dumps(safe_text(text), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Reader: pages of the feed from a place on, from memory or from the database.
+"""Pages of the feed from a place on, from memory or from the database.
 
     page = await reader.read(place, filter)
     ... send page.entries ...
@@ -31,10 +31,9 @@ from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.stored_form import decode
-from dealer.feed.head import FeedHead
 from dealer.feed.lines import one_line
 from dealer.feed.positions import Generations, Place
-from dealer.feed.sequencer import FeedRow
+from dealer.feed.sequencer import FeedHead, FeedRow
 from dealer.game.events import SeatTaken
 
 EVENTS = 512

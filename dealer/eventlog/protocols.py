@@ -1,7 +1,5 @@
 """The interfaces of a database: `Store` for the writer, `Reader` for the event loop.
 
-`PooledReader` is what the readers of both databases have in common.
-
 `dealer.eventlog.backends` chooses the implementation: `dealer.eventlog.sqlite` or
 `dealer.eventlog.postgres`. The tests in `tests/eventlog/test_store_conformance.py` run on both.
 """
@@ -11,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from math import nan
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -103,15 +102,22 @@ class Notifier(Protocol):
 OnNotification = Callable[[set[bytes]], None]
 
 
-class Reader(Protocol):
-    """Reads a database from the event loop; `name` as in `Store`.
+_CLOSE_SECONDS = 5.0
+
+
+class Reader:
+    """Reads a database from the event loop, by pooled connections; `name` as in `Store`.
 
     `shared` says whether several nodes serve the same tables from this database.
     """
 
-    name: str
     dialect: Dialect
     shared: bool
+
+    def __init__(self, engine: AsyncEngine, name: str) -> None:
+        self.name = name
+        self._engine = engine
+        self._reads: set[asyncio.Task[list[Any]]] = set()  # that `close` waits for
 
     async def fetch(
         self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
@@ -120,59 +126,55 @@ class Reader(Protocol):
 
         Raises DatabaseError, and Overloaded if no connection became free in time.
         """
+        raise NotImplementedError
 
     async def identity(self) -> str:
         """A word that a restored copy of a server's database does not share with it.
 
         It also differs after a recovery to a point in time and after a failover. A copy of an
-        SQLite file has the same one.
+        SQLite file has the same one, `file`.
         """
+        return "file"
 
     async def version(self) -> str:
         """Product and version of the database, with a remark on known faults of that version."""
+        raise NotImplementedError
 
     def check(self) -> None:
-        """Raise DatabaseReplaced if the database is not the one that was opened."""
+        """Raise DatabaseReplaced if the database is not the one that was opened.
+
+        A server's cannot be replaced under a connection.
+        """
 
     @property
     def shrunk(self) -> bool:
         """Whether the database's file became smaller for a reason that a commit has to find out."""
+        return False
 
     @property
     def pool(self) -> PoolUse:
         """The connections for reading."""
-
-    @property
-    def wal_bytes(self) -> float:
-        """Size of an SQLite file's write-ahead log; NaN for a server's database."""
-
-    def notifier(self, on_notification: OnNotification) -> Notifier | None:
-        """A notifier between the nodes of this database; None if it supports none."""
-
-    async def close(self) -> None:
-        """Wait for reads under way, for a limited time, and close all connections."""
-
-
-_CLOSE_SECONDS = 5.0
-
-
-class PooledReader:
-    """What the readers of both databases have in common."""
-
-    def __init__(self, engine: AsyncEngine, name: str) -> None:
-        self.name = name
-        self._engine = engine
-        self._reads: set[asyncio.Task[list[Any]]] = set()  # that `close` waits for
-
-    @property
-    def pool(self) -> PoolUse:
         # None of the engine's connections overflow its pool.
         pool = self._engine.sync_engine.pool
         if isinstance(pool, QueuePool):
             return PoolUse(pool.checkedout(), pool.size())
         return PoolUse(0, 0)
 
+    @property
+    def wal_bytes(self) -> float:
+        """Size of an SQLite file's write-ahead log; NaN for a server's database."""
+        return nan
+
+    def notifier(self, on_notification: OnNotification) -> Notifier | None:
+        """A notifier between the nodes of this database; None if it supports none.
+
+        `on_notification` is called on the event loop with the ids of tables that other nodes
+        appended to. Notifications are hints: they may be lost, repeated or late.
+        """
+        return None
+
     async def close(self) -> None:
+        """Wait for reads under way, for a limited time, and close all connections."""
         # A server that no longer answers is not waited for.
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):

@@ -81,11 +81,10 @@ async def write(
     *,
     unchanged: Mapping[bytes, Attendance],
 ) -> None:
-    """Renew a node's heartbeat and write the attendance of the tables where it changed.
+    """Renew a node's heartbeat and write the attendance of the `changed` tables.
 
     None stands for a table without connections. If another node has deleted this node's rows, after
-    missed heartbeats, all are written again.
-    Raises DatabaseError.
+    missed heartbeats, all are written again. Raises DatabaseError.
     """
 
     def work(connection: Connection) -> bool:
