@@ -61,11 +61,16 @@ def faults(kind: str, document: Any) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # the parser checks each schema at each reference: 10 s of processor time
 def test_the_asyncapi_parser_finds_no_fault():
     assert faults("asyncapi", ASYNCAPI) == []
-    invalid = deepcopy(ASYNCAPI)
-    invalid["operations"]["ping"]["action"] = "answer"
-    assert faults("asyncapi", invalid)
+
+
+@pytest.mark.slow
+def test_the_asyncapi_parser_finds_a_fault():
+    invalid = {name: ASYNCAPI[name] for name in ("asyncapi", "info")}
+    invalid["operations"] = {"ping": {"action": "answer"}}
+    assert any("operations.ping.action" in fault for fault in faults("asyncapi", invalid))
 
 
 @pytest.mark.slow
