@@ -37,7 +37,13 @@ class Limits:
     idle: float = 60.0  # until the next request over HTTP, or the reader of a bundle, goes on
     sending: float = 10.0  # timeout for a full write buffer to be sent
     closing: float = 5.0  # timeout of the closing handshake
-    keepalive: float = 4.0  # between pings; a client that misses two is disconnected
+    # Between pings; a client that misses two is disconnected. Three times this is how late others
+    # see a lost connection, and players wait 12 s at most, as in other servers of games (Colyseus
+    # pings every 3 s); the 25 s of Socket.IO are for applications without turns.
+    # A phone pays for it only while its screen is on, which takes more than the radio: the browser
+    # closes the socket of a page that is left, and suspends one behind a locked screen, which then
+    # answers no ping.
+    keepalive: float = 4.0
     buffer: int = 64 * 1024  # bytes waiting to be sent before a connection counts as slow
     chunk: int = 64  # events per read of the backlog
     resume: int = 10_000  # missed events above which a resume sends a snapshot instead
