@@ -6,7 +6,7 @@
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace, NothingToTakeBack
     │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived,
-    │   │   NameTaken
+    │   │   NameTaken, PlayerRemoved
     │   ├── EntropyOutOfTurn, EntropyMismatch
     │   ├── BadRequest        an invalid parameter
     │   ├── PositionLost      a position in the feed that the log does not have
@@ -236,6 +236,13 @@ class NameTaken(Refused):
 
     reason = "name_taken"
     code = 36
+
+
+class PlayerRemoved(Refused):
+    """A player of this name was removed for a reason, and the host has not readmitted them."""
+
+    reason = "player_removed"
+    code = 37
 
 
 class EntropyOutOfTurn(Refused):

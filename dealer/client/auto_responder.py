@@ -40,6 +40,7 @@ class Entropy:
         self._promised: set[NonceKey] = set()
         self._revealed: set[NonceKey] = set()
         self._doubted: set[NonceKey] = set()
+        self._others: set[bytes] = set()  # digests that another client of this player has sent
         self.doubts: list[str] = []
 
     def next_step(
@@ -89,6 +90,18 @@ class Entropy:
             self._doubt(key, sentence)
         else:
             self._own(shuffle.digests[seat], key)
+
+    def attribute(self, table: Table, *, seat: int) -> None:
+        """Take the digests of `seat` in `table` for those of another client of this player.
+
+        They came while this client was away; only the client that drew their bytes can check them.
+        """
+        round_ = table.round
+        if round_ is not None:
+            running = {} if round_.shuffle is None else round_.shuffle.digests
+            for digests in (round_.early_digests, running):
+                if seat in digests:
+                    self._others.add(digests[seat])
 
     def compare(self, round_: int, *, taken: str, asked: str) -> None:
         """Doubt a round with other entropy than this client asked for."""
@@ -154,10 +167,11 @@ class Entropy:
         self._doubt(voided, sentence)
 
     def _own(self, digest: bytes, key: NonceKey) -> bytes | None:
-        """Our bytes for a digest; None, and a doubt, if the digest is not ours."""
+        """Our bytes for a digest; None, and mostly a doubt, if the digest is not ours."""
         nonce = self._store.nonces.get(key)
         if nonce is None or self._digest(key, nonce.value) != digest:
-            self._doubt(key, f"Shuffle {key[1]} has another digest than ours.")
+            if digest not in self._others:
+                self._doubt(key, f"Shuffle {key[1]} has another digest than ours.")
             return None
         return nonce.value
 
@@ -188,11 +202,12 @@ class AutoResponder:
         self._uncosigned = ""  # the newest checkpoint that was verified and not cosigned yet
         self.entropy: Entropy = Entropy(table=bytes.fromhex(table), store=store)
 
-    def due(self, verifier: EventVerifier, *, live: bool) -> list[Request]:
+    def due(self, verifier: EventVerifier, *, live: bool, away: bool) -> list[Request]:
         """Store new heads; the methods and parameters to send now.
 
         Entropy is sent only if the client is `live`, which means up to date with the server, and if
-        the log is known to continue the heads that were saved.
+        the log is known to continue the heads that were saved. `away` says that the newest event is
+        of a time when this client was not connected.
         """
         log = verifier.log
         if log.key is not None:
@@ -208,6 +223,8 @@ class AutoResponder:
         if holder is None or holder.taken_at != self._store.record.get("since"):
             return []  # the seat belongs to an earlier or a later player
         seat = holder.seat
+        if away and self._store.record.get("shared"):
+            self.entropy.attribute(state, seat=seat)
         if not (live and log.linked):
             self.entropy.check_included(state, seat=seat)
             return []

@@ -14,7 +14,7 @@ from typing import Any
 
 from dealer.client.connection import Connection, require_table_id
 from dealer.client.requests import Answered, Members, RetryPolicy
-from dealer.client.storage import Store, TableStore, with_seat
+from dealer.client.storage import NO_SEAT, Store, TableStore, with_seat
 from dealer.client.table import Deck, RemoteTable, deck_spec
 from dealer.client.table_session import OnEvent, TableSession
 from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
@@ -184,13 +184,13 @@ class House:
         self._connection.route_to(table_id)
         stored = self._store.table(table_id)
         if token is not None:
-            stored.update(**with_seat({"token": token}))
+            stored.update(**with_seat({"token": token}), shared=True)
         if not stored.record.get("token"):
             raise BadToken("This client has no seat at that table; join it first.")
         try:
             return await self._resume(table_id, key=key)
         except BadToken:
-            stored.update(token=None, seat=None, since=None)
+            stored.update(**NO_SEAT)
             raise
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
@@ -262,7 +262,7 @@ class House:
                     return
                 session = self._follow(session.id, key=session.verifier.log.key)
                 table = self._tables[session.id]
-            session.joined(result)
+            session.joined(result, shared="ticket" in params or "jwt" in params)
 
         result = await self._ask(method, params, answered)
         return await _caught_up(table, result["version"])

@@ -2,7 +2,8 @@
 
 In memory, or in a folder with one sub-folder per table that only its owner can read:
 
-    seat.json            token, host_token, seat, key … of the table, as far as known;
+    seat.json            token, host_token, seat, key … of the table, as far as known; shared,
+                         whether other clients may play the seat, too;
                          player_seed, the Ed25519 key that this player cosigns with; joining, the
                          id of a `table.join` without an answer yet
     nonces.jsonl         {"nonce","key"} before its digest is sent, {"revealed","key"}
@@ -24,6 +25,9 @@ from typing import Any, NamedTuple
 from dealer.errors import ConfigurationError
 
 _SEAT_TOKEN = re.compile(r"seat\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,14})\.")
+
+NO_SEAT: dict[str, Any] = {"token": None, "seat": None, "since": None, "shared": False}
+"""What is stored of a seat that was given up."""
 
 NonceKey = tuple[int, int, int, int]
 """round, k, seat, and the version at which the seat was taken: the key of a nonce."""

@@ -138,7 +138,12 @@ class RemoteTable:
 
     @property
     def token(self) -> str | None:
-        """The token of this player's seat, a secret; None without a seat."""
+        """The token of this player's seat, a secret; None without a seat.
+
+        Who has read it may play the seat with another client: from then on digests that come for
+        the seat while this client is away are no doubt.
+        """
+        self._session.own_seat.share()
         return self._session.token
 
     @property

@@ -15,15 +15,18 @@ from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import EventVerifier, Evidence, TableEvent
 from dealer.client.markers import Markers
 from dealer.client.requests import Answered, Members, forget
-from dealer.client.storage import TableStore
+from dealer.client.storage import NO_SEAT, TableStore
 from dealer.client.verified_log import Gap
-from dealer.errors import BadToken, DealerError, HouseCheated
+from dealer.errors import BadToken, DealerError, HouseCheated, SessionEnded
 from dealer.game.events import Event, SeatGivenUp, SeatTaken, TableClosed
 from dealer.game.state import SeatHolder
 from dealer.proof.checkpoint import Cosigner
 
 RESUMES_MAX = 4
 """How often a missing event is requested again before this client leaves the table."""
+
+SUPERSEDED = 4409
+"""The close code of a connection whose seat a newer connection took."""
 
 Predicate = Callable[[], bool]
 OnEvent = Callable[[str, TableEvent], None]
@@ -63,9 +66,14 @@ class OwnSeat:
         if self._verifier.seat is not None and holder is not None:
             self._sit(holder)
 
+    def share(self) -> None:
+        """Store that other clients may play this seat: with its token, or its player's ticket."""
+        if self._store.record.get("token"):
+            self._store.update(shared=True)
+
     def release(self) -> None:
         """Forget the seat and its token, which is no longer valid."""
-        self._store.update(token=None, seat=None, since=None)
+        self._store.update(**NO_SEAT)
         self._verifier.seat = None
 
     def _sit(self, holder: SeatHolder) -> None:
@@ -91,7 +99,7 @@ class TableSession:
         self.connection = connection
         self.store = store
         self.verifier: EventVerifier = EventVerifier(table_id, key=key, saved=store.heads)
-        self._own_seat = OwnSeat(self.verifier, store)
+        self.own_seat: OwnSeat = OwnSeat(self.verifier, store)
         self.responder: AutoResponder = AutoResponder(table_id, store, cosigner)
         self.events: EventStream = EventStream()
         self.markers: Markers = Markers()
@@ -161,6 +169,9 @@ class TableSession:
             self.connection.drop(self.id, error or DealerError("You have left this table."))
         if self.error is not None:
             return
+        if isinstance(error, SessionEnded) and error.code == SUPERSEDED:
+            # Another client plays this seat, and commits to bytes that this one does not know.
+            self.own_seat.share()
         self.error = error or DealerError("You have left this table.")
         for asked in self._resumes:
             asked.cancel()
@@ -211,7 +222,7 @@ class TableSession:
             error = None if future.cancelled() else future.exception()
             if isinstance(error, BadToken) and not last:
                 if token == self.token:  # a late answer may be about an earlier seat
-                    self._own_seat.release()  # the host stays, without a seat
+                    self.own_seat.release()  # the host stays, without a seat
             elif isinstance(error, DealerError):
                 self.end(error)
 
@@ -221,14 +232,17 @@ class TableSession:
         asked.add_done_callback(settled)
         return asked
 
-    def joined(self, result: Members) -> None:
-        """Start with the answer to `table.join` or `table.watch`."""
+    def joined(self, result: Members, *, shared: bool) -> None:
+        """Start with the answer to `table.join` or `table.watch`.
+
+        `shared` says whether the seat may be one that the player has on other devices, too.
+        """
         self._target = result["version"]
         if "seat" in result:
             seat = self.verifier.seat = result["seat"]
             taken = [player for player in result["state"]["seats"] if player["seat"] == seat]
             since = taken[0]["since"] if taken else result["version"]
-            self.store.update(token=result["token"], seat=seat, since=since)
+            self.store.update(token=result["token"], seat=seat, since=since, shared=shared)
         self.connection.handlers[self.id] = self
         self.connection.attach(self.id)
         self._checked(lambda: self._begin(result))
@@ -269,7 +283,7 @@ class TableSession:
         if verified is None:
             return
         version, _, event = verified
-        if self._own_seat.follow(event, version) and version > self._target:
+        if self.own_seat.follow(event, version) and version > self._target:
             self.attach()  # from the answer on the server pushes the new seat's cards
         self.markers.apply(event)
         self.events.put(verified)
@@ -288,7 +302,7 @@ class TableSession:
             self._begin(params)
             if not self.verifier.log.linked:
                 self.attach()
-        self._own_seat.return_to(self._resumed_seat)
+        self.own_seat.return_to(self._resumed_seat)
         self._wake()
 
     def _wake(self) -> None:
@@ -306,8 +320,9 @@ class TableSession:
                 future.set_exception(error)
 
     def _send_due(self) -> None:
+        away = self.verifier.version <= self._target
         live = self.verifier.version >= self._target and not self._resuming
-        for method, params in self.responder.due(self.verifier, live=live):
+        for method, params in self.responder.due(self.verifier, live=live, away=away):
             # A rejection means that the deadline has passed, which the log records.
             asked = self.ask(method, params, changes=True)
             asked.add_done_callback(self._cosigned if method == "table.cosign" else forget)

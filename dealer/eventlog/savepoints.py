@@ -51,7 +51,8 @@ def encode_table(table: Table) -> bytes:
             "known": {seat: sorted(slots) for seat, slots in round_.known.items()},
         }
         table = replace(table, round=replace(round_, **ordered))
-    return _encode(table)
+    removed: Any = sorted(table.removed)
+    return _encode(replace(table, removed=removed))
 
 
 def decode_table(data: bytes) -> Table:

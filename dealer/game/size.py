@@ -14,6 +14,9 @@ TABLE = 1_200
 
 SEAT = 400
 OPENING = 40
+REMOVED = 200
+"""The name of a removed player, as an element of a set."""
+
 ROUND = 1_600
 CARD = 130
 """A card: its code, its entry in the opening deck and its integer on a stack."""
@@ -36,6 +39,7 @@ MOVED = 120
 def size_of(table: Table) -> int:
     """Estimated size of `table` in bytes, including everything that players can add to it."""
     size = TABLE + SEAT * len(table.seats) + OPENING * len(table.round_versions) + table.rules.size
+    size += REMOVED * len(table.removed)
     return size if table.round is None else size + _size_of_round(table.round)
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple, assert_never
 from dealer.game import events
 from dealer.game.events import Event
 from dealer.game.moves import CardFrom, CardsMoved, Moves
+from dealer.game.names import look_alike
 from dealer.game.rules import Rules
 from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, hand, seat_of
@@ -41,6 +42,13 @@ PROGRAM = "program"
 
 SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 """The text of these two notes: the seats before and after the move."""
+
+
+READMIT = "readmit"
+"""The kind of the note by which a host or a service lets a removed player sit down again."""
+
+_AWAY = re.compile(r"away for [1-9][0-9]* (second|minute)s?")
+"""The reason of the server when other players free the seat of one who is absent."""
 
 
 class SeatHolder(NamedTuple):
@@ -147,7 +155,8 @@ class Table:
 
     `host_seat` is the seat of the player whom the host made host; None while the host is the one
     who opened the table. `moved` has the players who moved to another seat and are still there:
-    each holder that they were, with the one that they are.
+    each holder that they were, with the one that they are. `removed` has the names of players whom
+    the host or a service removed for a reason: they stay out until they are readmitted.
     """
 
     version: int = 0
@@ -161,6 +170,7 @@ class Table:
     round_versions: list[int] = field(default_factory=list)  # of the RoundOpened events
     closed: bool = False
     moved: dict[SeatHolder, SeatHolder] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
 
     def holder(self, seat: int | None) -> SeatHolder | None:
         """The current holder of a seat; None if the seat is free."""
@@ -275,9 +285,15 @@ def evolve(table: Table, event: Event, at: int, *, public: bool = False) -> None
                 table.round.moves.last = None
             elif kind == SEAT_MOVE:
                 _note_move(table, seat, text)
+            elif kind == READMIT:
+                table.removed = {name for name in table.removed if not look_alike(name, text)}
         case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
             table.seats[seat] = Player(name, key, table.version, bot)
-        case events.SeatLeft(seat=seat) | events.SeatVacated(seat=seat):
+        case events.SeatLeft(seat=seat):
+            _leave(table, seat)
+        case events.SeatVacated(seat=seat, by=by, reason=reason):
+            if reason and not (by == "service" and _AWAY.fullmatch(reason)):
+                table.removed.add(table.seats[seat].name)
             _leave(table, seat)
         case events.HostTransferred(seat=seat):
             table.host_seat = seat
@@ -434,6 +450,7 @@ def copy_table(table: Table) -> Table:
         round=None if table.round is None else _copy_of_round(table.round),
         round_versions=list(table.round_versions),
         moved=dict(table.moved),
+        removed=set(table.removed),
     )
 
 

@@ -224,7 +224,10 @@ export interface RemoteTable {
   readonly cosigned: number;
   /** The evidence that the server cheated; null if it has not. */
   readonly evidence: Evidence | null;
-  /** The secret token of this player's seat, for another device of the player; null without. */
+  /**
+   * The secret token of this player's seat, for another device of the player; null without. Once it
+   * was read, digests that come for the seat while this client is away are no doubt.
+   */
   readonly token: string | null;
   /** The invitation that others need to join, if the rules require one; known to the host. */
   readonly invite: string | null;
@@ -456,7 +459,7 @@ export interface Check {
   /** With "no" the failure, with "unavailable" the reason, with "yes" a remark or null. */
   readonly sentence: string | null;
   /** Which sentence that is, for programs that write it in other words; null for all others. */
-  readonly because: "house_only" | "no_seat" | "not_seen" | "replayed_partly" | null;
+  readonly because: "house_only" | "no_seat" | "other_client" | "not_seen" | "replayed_partly" | null;
 }
 
 // ———————————————————————————————————————————— the state ————————————————————————————————————————————

@@ -2,7 +2,7 @@
 
 /** The player's name. */
 export const PLAYER = "dealer/page/name";
-/** Why the host has removed this browser's player from a table, by the table's id. */
+/** How the host has removed this browser's player from a table, by the table's id. */
 export const REMOVED = "dealer/page/removed/";
 /** The table that this player has just joined in the lobby: its page need not say "welcome back". */
 export const ARRIVING = "dealer/page/arriving";

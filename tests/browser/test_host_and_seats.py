@@ -304,7 +304,7 @@ async def test_a_finger_moves_to_another_seat_and_the_host_moves_a_player(trio: 
     await bob.expect_log("You move to seat 3.")  # once no card is before the player
 
 
-async def test_a_player_removed_for_a_reason_waits_for_an_invitation(trio: Trio) -> None:
+async def test_a_player_removed_for_a_reason_waits_for_the_host(open_page: Any, trio: Trio) -> None:
     ada, bob = trio.ada, trio.bob
     await open_menu_of(ada, "Bob")
     await choose(ada.page, "Remove Bob…")
@@ -320,12 +320,17 @@ async def test_a_player_removed_for_a_reason_waits_for_an_invitation(trio: Trio)
     await bob.page.reload()
     await expect(form).to_contain_text("The host has removed you: he cheats.")
 
+    other = await open_page(bob.page.url)  # another browser, and a name that looks the same
+    await other.get_by_label("Your name").fill("BOB")
+    await other.get_by_role("button", name="Sit down").click()
+    await expect(other.locator("#join")).to_contain_text("A player of this name was removed")
+
     await open_menu_of(ada, "Bob")
-    await choose(ada.page, "Invite Bob again…")
-    link, _ = await link_and_code(ada.page)
-    await bob.page.goto(link)
-    await bob.page.reload()  # only the fragment was another one
+    await choose(ada.page, "Let Bob sit down again")
+    await ada.expect_log("Bob may sit down again.")
     await expect(sit).to_be_enabled()
+    await bob.page.reload()
+    await bob.page.get_by_label("Your name").fill("Bob")
     await trio.fingers.tap(sit)
     await ada.expect_log("Bob sat down at seat 2.")
 

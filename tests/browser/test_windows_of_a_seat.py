@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 from playwright.async_api import Locator, Page, WebSocketRoute, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import own_cards
+from tests.browser.touch import Fingers
 from tests.harness.server_process import ServerProcess
 
 RELOADS = 12
@@ -94,3 +96,19 @@ async def test_a_window_that_loses_the_seat_while_it_enters_says_so(open_page, s
     await second.unroute_all()
     await expect(second.locator("#join")).to_be_hidden()
     await expect(second.get_by_role("toolbar").get_by_role("button")).to_have_count(0)
+
+
+async def test_a_seat_of_another_device_shows_no_failed_check(open_page, server) -> None:
+    """That device drew the bytes of the shuffle, and has committed to those of the next one."""
+    (path,) = await prepared_table(server, ("Ada",), deal=2)
+    page = await open_page(path, size={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    fingers = await Fingers.on(page)
+    for _ in range(2):
+        await expect(own_cards(page)).to_have_count(2)
+        badge = page.locator("button.badge")
+        await expect(badge).to_have_text(re.compile("^– Checked from here on"))
+        await fingers.tap(badge)
+        check = page.get_by_role("dialog").get_by_role("listitem").first
+        await expect(check).to_have_attribute("data-state", "unavailable")
+        await expect(check).to_contain_text("Another browser or device of yours played this seat")
+        await page.reload()

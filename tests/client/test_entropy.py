@@ -124,7 +124,7 @@ def test_a_shuffle_without_time_to_commit_is_doubted(house, game, ada, bob):
     ada.store.update(since=2)
     duties = AutoResponder(game.table, ada.store, None)
     house.feed(ada.verifier)
-    assert duties.due(ada.verifier, live=False) == []
+    assert duties.due(ada.verifier, live=False, away=False) == []
     assert duties.entropy.doubts == ["Shuffle 0 of round 1 does not use our bytes."]
 
 
@@ -137,7 +137,7 @@ def test_a_foreign_digest_is_doubted_while_catching_up(house, game, ada, bob):
     ada.store.update(since=2)
     duties = AutoResponder(game.table, ada.store, None)
     house.feed(ada.verifier)
-    assert duties.due(ada.verifier, live=False) == []
+    assert duties.due(ada.verifier, live=False, away=False) == []
     assert duties.entropy.doubts == ["Shuffle 0 has another digest than ours."]
 
 
@@ -237,9 +237,9 @@ def test_no_entropy_for_another_players_seat(house, ada):
     house.feed(ada.verifier)
     duties = AutoResponder(ada.game.table, ada.store, None)
     ada.store.update(since=99)
-    assert duties.due(ada.verifier, live=True) == []
+    assert duties.due(ada.verifier, live=True, away=False) == []
     ada.store.update(since=2)
-    assert duties.due(ada.verifier, live=False) == []
-    ((method, params),) = duties.due(ada.verifier, live=True)
+    assert duties.due(ada.verifier, live=False, away=False) == []
+    ((method, params),) = duties.due(ada.verifier, live=True, away=False)
     assert method == "entropy.commit"
     assert params.keys() == {"round", "k", "digest"}

@@ -16,8 +16,11 @@ import pytest
 import dealer
 from dealer.client.storage import Store
 from dealer.errors import (
+    BadRequest,
     CardNotInHand,
+    NotEntitled,
     NothingToTakeBack,
+    PlayerRemoved,
     Refused,
     SessionEnded,
 )
@@ -38,6 +41,10 @@ class PythonClients:
     def check(self, table: Any, *, unavailable: dict[str, str] | None = None) -> None:
         """A closed round was verified; the Python client raises otherwise."""
         assert table.doubts == []
+
+    def entropy(self, table: Any) -> tuple[str, str | None]:
+        """The Python client lists no checks: what the JavaScript client says in its place."""
+        return ("no", None) if table.doubts else ("unavailable", "other_client")
 
     def nonces(self, folder: Path, table: str) -> list[str]:
         return [nonce.value.hex() for nonce in Store(folder).table(table).nonces.values()]
@@ -62,6 +69,11 @@ class JavaScriptClients:
         assert table.doubts == []
         unmet = {one["name"]: one["state"] for one in table.checks if one["state"] != "yes"}
         assert unmet == (unavailable or {})
+
+    def entropy(self, table: Any) -> tuple[str, str | None]:
+        """Whether the player's bytes are used, and the reason if that cannot be checked."""
+        (check,) = (one for one in table.checks if one["name"] == "entropy")
+        return check["state"], check["because"]
 
     def nonces(self, folder: Path, table: str) -> list[str]:
         kept = [json.loads(file.read_text()) for file in folder.glob("*nonce*")]
@@ -541,6 +553,69 @@ async def test_a_newer_connection_of_the_same_seat_ends_the_older(connect, tmp_p
         with pytest.raises(SessionEnded) as ended:
             await table.until(lambda table: table.round == 1)
         assert ended.value.code == 4409
+
+
+async def test_bytes_of_another_device_of_the_player_are_no_sign_of_fraud(connect, tmp_path):
+    """Two devices play one seat in turn; each has committed to bytes that the other cannot know."""
+    async with (
+        connect(name="Ada", store=tmp_path / "phone") as phone,
+        connect(store=tmp_path / "laptop") as laptop,
+    ):
+        ada = await phone.join(await phone.open())
+        await ada.transfer_host(1)  # for whom both devices act
+        await ada.round_open(reveal_ms=200)
+        await ada.shuffle()
+        await ada.until(lambda table: table.version == 61)  # its digest for the next shuffle
+        other = await laptop.resume(ada.id, token=ada.token)
+        await other.until(lambda table: table.version >= 61)
+        assert other.doubts == []
+        assert connect.entropy(other) == ("unavailable", "other_client")
+        await other.shuffle()  # without the seat, whose nonce does not come
+        assert other.doubts == []
+        assert connect.entropy(other) == ("unavailable", "other_client")
+        await other.round_close()
+        await other.round_open()
+        await other.shuffle()  # with bytes of its own
+        assert other.doubts == []
+        await other.until(lambda table: table.version == 177)
+    async with connect(store=tmp_path / "phone") as phone:
+        back = await phone.join(ada.id)
+        assert back.seat == 1
+        assert back.doubts == []
+        assert connect.entropy(back) == ("unavailable", "other_client")
+
+
+async def test_a_player_removed_for_a_reason_waits_for_the_host(connect):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        with pytest.raises(NotEntitled, match="Only the host may let"):
+            await bob.note("readmit", "Bob")
+        await ada.vacate(2, "he shows his cards")
+        await bob.until(lambda table: table.seat is None)
+        for name in ("Bob", "b\u043eb", " BOB"):
+            with pytest.raises(PlayerRemoved, match="the host can let them sit down again"):
+                await his.join(ada.id, name=name)
+        assert (await his.join(ada.id, name="Cleo")).seat == 2
+        with pytest.raises(BadRequest, match="No player of this name"):
+            await ada.note("readmit", "Cleo")
+        await ada.note("readmit", "bob")
+        async with connect(name="Bob") as again:
+            assert (await again.join(ada.id)).seat == 3
+
+
+@pytest.mark.parametrize("removal", ["without a reason", "readmitted before"])
+async def test_a_player_who_may_sit_down_again(connect, removal):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        if removal == "without a reason":
+            await ada.vacate(2)
+        else:
+            await ada.vacate(2, "too slow")
+            await ada.note("readmit", "Bob")
+        await bob.until(lambda table: table.seat is None)
+        assert (await his.join(ada.id)).seat == 2
 
 
 async def test_every_checkpoint_is_cosigned_automatically(connect, proxy, tmp_path):

@@ -19,6 +19,7 @@ from dealer.errors import (
     BadRequest,
     NameTaken,
     NotHost,
+    PlayerRemoved,
     RoundOpen,
     SeatOccupied,
     ShuffleRunning,
@@ -43,7 +44,7 @@ from dealer.game.events import Event
 from dealer.game.names import check_name, check_text, look_alike
 from dealer.game.rules import Rules
 from dealer.game.stacks import hand, pass_pile, pile
-from dealer.game.state import PROGRAM, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.state import PROGRAM, READMIT, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 
 NOTE_BYTES = 2048
 
@@ -69,7 +70,8 @@ def open_table(command: OpenTable, table: Table) -> list[Event]:
 def take_seat(command: TakeSeat, table: Table) -> list[Event]:
     """Take the seat, or the lowest free one; SeatOccupied or TableFull if there is none.
 
-    NameTaken if a seated player has the name. Logs of earlier releases may have a name twice.
+    NameTaken if a seated player has the name, PlayerRemoved if one who had it was removed for a
+    reason. Logs of earlier releases may have a name twice.
     """
     check_name(command.name)
     if command.key is not None and len(command.key) != 32:
@@ -93,12 +95,22 @@ def take_seat(command: TakeSeat, table: Table) -> list[Event]:
         )
     if is_name_taken(table, command.name):
         raise NameTaken("A player at this table has this name; choose another one.")
+    if is_removed(table, command.name):
+        raise PlayerRemoved(
+            "A player of this name was removed from this table; the host can let them sit down "
+            "again."
+        )
     return [events.SeatTaken(seat, command.name, command.key, command.bot)]
 
 
 def is_name_taken(table: Table, name: str) -> bool:
     """Whether a seated player has this name, or one that looks the same."""
     return any(look_alike(player.name, name) for player in table.seats.values())
+
+
+def is_removed(table: Table, name: str) -> bool:
+    """Whether a player of this name was removed for a reason and not readmitted."""
+    return any(look_alike(removed, name) for removed in table.removed)
 
 
 def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:
@@ -112,7 +124,10 @@ def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:
 def add_note(command: AddNote, table: Table) -> list[Event]:
     """Add a text of the actor's seat, or of the host or a service, which have none."""
     actor = command.actor
-    require_permission(table, actor, "annotate")
+    if command.kind != READMIT:
+        require_permission(table, actor, "annotate")
+    elif not (actor.service or is_host(table, actor)):
+        raise NotHost("Only the host may let a removed player sit down again.")
     if not _NOTE_KIND.fullmatch(command.kind):
         raise BadRequest(
             "The kind of a note has 1 to 64 characters: a-z, 0-9, full stop, hyphen, underscore."
@@ -121,6 +136,8 @@ def add_note(command: AddNote, table: Table) -> list[Event]:
         by = _OF_SERVER[command.kind]
         raise BadRequest(f"The server writes the notes of this kind, by {by}.")
     check_text(command.text, NOTE_BYTES, of="A note")
+    if command.kind == READMIT and not is_removed(table, command.text):
+        raise BadRequest("No player of this name was removed from this table for a reason.")
     return [events.NoteAdded(actor.seat or 0, command.kind, command.text)]
 
 

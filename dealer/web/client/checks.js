@@ -11,6 +11,9 @@ const SENTENCES = {
   house_only: "This round uses only the house's random bytes. It can be checked that the cards " +
     "were fixed before the deal, but not that the house did not choose them.",
   no_seat: "Only players with a seat contribute random bytes.",
+  other_client: "Another client of this player, such as another device, played this seat, and drew " +
+    "the random bytes of this shuffle. Only that client can check them. If no other one plays " +
+    "this seat, they are not the player's.",
   not_seen: "This happened while this client was not at the table, so it cannot check it.",
   replayed_partly: "Replayed from where this client joined.",
 };
@@ -23,6 +26,7 @@ export class Checks {
   #seals = []; // versions of this round's DeckSealed events
   #closings = []; // versions of this round's EntropyClosed events
   #eligible = 0; // shuffles of this round that could have used our bytes
+  #ofOthers = 0; // shuffles of this round for which another client of this player drew the bytes
   #used = 0; // shuffles of this round that used them
   #doubtsBefore = 0; // doubts of earlier rounds
   #replayed = 0;
@@ -49,7 +53,10 @@ export class Checks {
     } else if (type === "EntropyClosed") {
       this.#closings.push(version);
       const eligible = seat !== null && since < version && !round.withheld.has(seat);
-      if (round.entropy === "players" && eligible) this.#eligible += 1;
+      if (round.entropy === "players" && eligible) {
+        if (this.#entropy.isOfOther(round.shuffle, seat)) this.#ofOthers += 1;
+        else this.#eligible += 1;
+      }
     } else if (type === "EntropyRevealed" && event.seat === seat) {
       if (this.#entropy.isOurs({ ...event, since })) this.#used += 1;
     } else if (type === "DeckSealed") {
@@ -65,7 +72,7 @@ export class Checks {
 
   /** A snapshot replaced events, so earlier shuffles say nothing about the current state. */
   onReset() {
-    this.#eligible = this.#used = 0;
+    this.#eligible = this.#used = this.#ofOthers = 0;
     this.#seals = [];
     this.#closings = [];
   }
@@ -114,6 +121,7 @@ export class Checks {
     let because = null;
     if (entropies.get(rounds) === "house") because = "house_only";
     else if (seat === null) because = "no_seat";
+    else if (this.#ofOthers > 0) because = "other_client";
     else if (startMissed && this.#eligible === 0 && !running) because = "not_seen";
     const all = this.#used > 0 && this.#used === this.#eligible;
     const waiting = running && round.k === round.shuffle.k && !round.shuffle.nonces.has(seat);

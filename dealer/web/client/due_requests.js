@@ -53,13 +53,15 @@ export class DueRequests {
   }
 
   /**
-   * Send what is due. While events are missing, only check the running shuffle. Throws
-   * ConfigurationError if a nonce cannot be stored.
+   * Send what is due. While events are missing, only check the running shuffle. `away` says that
+   * the newest event is of a time when this client was not connected. Throws ConfigurationError if
+   * a nonce cannot be stored.
    */
-  send({ upToDate }) {
+  send({ upToDate, away }) {
     const { seat, ledger } = this.#verifier;
     if (seat === null || !this.#isStillSeated()) return;
     const holder = { seat, since: this.#store.facts.since };
+    if (away && this.#store.facts.shared) this.entropy.attribute(ledger.round, holder);
     if (!upToDate) {
       this.entropy.checkShuffle(ledger.round, holder);
       return;

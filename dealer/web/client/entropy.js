@@ -19,6 +19,7 @@ export class Entropy {
   #committed = new Set();
   #revealed = new Set();
   #doubted = new Set();
+  #others = new Set(); // digests that another client of this player has sent
   #table;
   #store;
   #onDoubt;
@@ -68,9 +69,24 @@ export class Entropy {
     if (!shuffle.digests.has(seat)) {
       const sentence = `Shuffle ${shuffle.k} of round ${round.number} does not use our bytes.`;
       this.#doubtOnce(shuffleSeat, sentence);
-    } else if (this.#own(shuffle.digests.get(seat), shuffleSeat) === null) {
-      this.#doubtOnce(shuffleSeat, foreignDigest(shuffleSeat));
+    } else {
+      this.#ownOrDoubt(shuffle.digests.get(seat), shuffleSeat);
     }
+  }
+
+  /**
+   * Take the digests of our seat that came while we were away for those of another client that
+   * plays this seat in turn with us. Only that client can check them.
+   */
+  attribute(round, { seat }) {
+    for (const digests of [round?.earlyDigests, round?.shuffle?.digests]) {
+      if (digests?.has(seat)) this.#others.add(digests.get(seat));
+    }
+  }
+
+  /** Whether another client of this player has sent the digest of `seat` in a shuffle. */
+  isOfOther(shuffle, seat) {
+    return this.#others.has(shuffle.digests.get(seat));
   }
 
   /** Doubt a round that takes other bytes than requested: only this client knows the request. */
@@ -92,9 +108,7 @@ export class Entropy {
     const key = shuffleKey(shuffleSeat);
     if (this.#committed.has(key)) return null;
     if (committed.has(seat)) {
-      if (this.#own(committed.get(seat), shuffleSeat) === null) {
-        this.#doubtOnce(shuffleSeat, foreignDigest(shuffleSeat));
-      }
+      this.#ownOrDoubt(committed.get(seat), shuffleSeat);
       return null;
     }
     const stored = this.#store.nonce(shuffleSeat);
@@ -115,11 +129,8 @@ export class Entropy {
     const key = shuffleKey(shuffleSeat);
     if (root === undefined || shuffle.nonces.has(seat) || this.#revealed.has(key)) return null;
     const digest = shuffle.digests.get(seat);
-    const value = this.#own(digest, shuffleSeat);
-    if (value === null) {
-      this.#doubtOnce(shuffleSeat, foreignDigest(shuffleSeat));
-      return null;
-    }
+    const value = this.#ownOrDoubt(digest, shuffleSeat);
+    if (value === null) return null;
     const { under } = this.#store.nonce(shuffleSeat, digest);
     if (under && under !== root) {
       this.#doubtOnce(shuffleSeat, "Our bytes were revealed under another signed head before.");
@@ -141,6 +152,15 @@ export class Entropy {
     this.#doubtOnce(
       voided, `The server counts us as silent in shuffle ${k} of round ${round}, ${why}.`,
     );
+  }
+
+  /** The nonce of a digest; null if the digest is not ours, and a doubt if it is no one's. */
+  #ownOrDoubt(digest, shuffleSeat) {
+    const value = this.#own(digest, shuffleSeat);
+    if (value === null && !this.#others.has(digest)) {
+      this.#doubtOnce(shuffleSeat, foreignDigest(shuffleSeat));
+    }
+    return value;
   }
 
   /** The nonce of a digest; null if the digest is not ours. */

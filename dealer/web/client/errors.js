@@ -56,6 +56,9 @@ export class SessionEnded extends DealerError {
   }
 }
 
+/** The close code of a connection whose seat a newer connection took. */
+export const SUPERSEDED = 4409;
+
 /** An address, a key or a store that this client cannot work with. */
 export class ConfigurationError extends DealerError {}
 

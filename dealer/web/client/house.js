@@ -5,7 +5,7 @@ import { Connection } from "./connection.js";
 import { playerKey } from "./cosigner.js";
 import { ConfigurationError, DIFFERENT_KEY, HouseCheated } from "./errors.js";
 import { RemoteTable, definedMembers } from "./remote_table.js";
-import { TableStore, memoryStore } from "./stores.js";
+import { NO_SEAT, TableStore, memoryStore } from "./stores.js";
 import { TableSession } from "./table_session.js";
 import { DEFAULT_RETRY_POLICY, IN_BROWSER } from "./timing.js";
 
@@ -127,12 +127,13 @@ class House {
     if (!this.#active(table)) {
       this.#connection.routeTo(table);
       const store = this.#storeOf(table);
-      const { token: own = null, seat = null, since = null } = store.facts;
-      if (token) store.update({ token, ...seatOf(token) });
+      const { token: own = null, seat = null, since = null, shared = false } = store.facts;
+      if (token) store.update({ token, ...seatOf(token), shared: true });
       const returned = await this.#returnTo(table, store, key);
       if (returned?.seat) return returned;
       if (token && own !== null && own !== token) {
-        store.update({ token: own, seat, since }); // the given seat was left; this one may not be
+        // The given seat was left; this one may not be.
+        store.update({ token: own, seat, since, shared });
         const again = await this.#returnTo(table, store, key);
         if (again) return again;
       }
@@ -176,7 +177,7 @@ class House {
       } catch (error) {
         if (error.reason !== "bad_token") throw error;
         store.reload();
-        if (store.facts.token) store.update({ token: null, seat: null, since: null });
+        if (store.facts.token) store.update(NO_SEAT);
         else store.update({ host_token: null });
       }
     }
@@ -231,7 +232,7 @@ class House {
         session = this.#active(id) ?? this.#newSession(id, store, { key, cosigner: due.cosigner });
         table = this.#tables.get(id);
       }
-      session.begin(answer);
+      session.begin(answer, { shared: "ticket" in params || "jwt" in params });
     });
     return this.#upToDate(table, result.version);
   }

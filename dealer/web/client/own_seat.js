@@ -6,6 +6,7 @@
  */
 
 import { SEAT_GIVEN_UP } from "../verify.js";
+import { NO_SEAT } from "./stores.js";
 
 /** @typedef {import("../client.js").TableEvent} TableEvent */
 /** @typedef {import("./event_verifier.js").EventVerifier} EventVerifier */
@@ -68,9 +69,16 @@ export class OwnSeat {
     this.#store.update({ seat, since });
   }
 
+  /** Store that other clients may play this seat, too, as with its token or its player's ticket. */
+  share() {
+    if (this.#store.facts.shared) return;
+    this.#store.reload(); // another window of this browser may have changed the seat
+    if (this.#store.facts.token) this.#store.update({ shared: true });
+  }
+
   /** Forget the seat and its token, which is no longer valid. */
   release() {
-    this.#store.update({ token: null, seat: null, since: null });
+    this.#store.update(NO_SEAT);
     this.#verifier.seat = null;
   }
 }

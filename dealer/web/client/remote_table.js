@@ -100,7 +100,8 @@ export class RemoteTable {
   }
 
   get token() {
-    return this.#session.store.facts.token ?? null;
+    this.#session.ownSeat.share();
+    return this.#session.token;
   }
 
   get invite() {

@@ -3,7 +3,8 @@
  *
  * Keys under `dealer/<table>/`:
  *
- *     seat                      token, host_token, invite, seat, since, key: what is known of them
+ *     seat                      token, host_token, invite, seat, since, key: what is known of them;
+ *                               shared: whether other clients may play the seat, too
  *     nonce/<shuffle>/<digest>  { value, under }: nonce r, stored before its digest is sent, and
  *                               the root that r was revealed under, stored before r is sent
  *     nonce/<shuffle>           the digest of the nonce that was stored last
@@ -28,6 +29,9 @@ import { ConfigurationError } from "./errors.js";
 
 const MAX_HEADS = 64;
 const SEAT_TOKEN = /^seat\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,14})\./;
+
+/** What is stored of a seat that was given up. */
+export const NO_SEAT = { token: null, seat: null, since: null, shared: false };
 
 /** @param {ShuffleSeat} shuffleSeat */
 export const shuffleKey = ({ round, k, seat, since }) => `${round}-${k}-${seat}-${since}`;

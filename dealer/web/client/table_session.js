@@ -10,7 +10,9 @@
 import { Checks } from "./checks.js";
 import { DueRequests } from "./due_requests.js";
 import { AsyncQueue, Emitter, Waiters } from "./emitter.js";
-import { ConfigurationError, DealerError, HouseCheated, MissingEvents } from "./errors.js";
+import {
+  ConfigurationError, DealerError, HouseCheated, MissingEvents, SUPERSEDED, SessionEnded,
+} from "./errors.js";
 import { EventVerifier } from "./event_verifier.js";
 import { OwnSeat } from "./own_seat.js";
 
@@ -140,6 +142,8 @@ export class TableSession {
     const follower = this.connection.listeners.get(this.id) ?? this; // another one after a join
     if (follower === this) this.connection.detach(this.id, reason);
     if (this.error) return;
+    // Another client plays this seat, and commits to bytes that this one does not know.
+    if (error instanceof SessionEnded && error.code === SUPERSEDED) this.ownSeat.share();
     for (const request of this.#resumes) this.connection.cancel(request);
     this.error = reason;
     this.#steps.length = 0;
@@ -225,14 +229,17 @@ export class TableSession {
     return request;
   }
 
-  /** Begin with the result of `table.join` or `table.watch`. */
-  begin(result) {
+  /**
+   * Begin with the result of `table.join` or `table.watch`; `shared` says whether the seat may be one
+   * that the player has on other devices, too.
+   */
+  begin(result, { shared }) {
     this.#target = result.version;
     if ("seat" in result) {
       const { seat, token } = result;
       const taken = result.state.seats.find((player) => player.seat === seat);
       this.verifier.seat = seat;
-      this.store.update({ token, seat, since: taken?.since ?? result.version });
+      this.store.update({ token, seat, since: taken?.since ?? result.version, shared });
     }
     this.connection.listeners.set(this.id, this);
     this.#attach();
@@ -286,7 +293,7 @@ export class TableSession {
     this.due.save(this.history.at(-1));
     const { version, log } = this.verifier;
     const upToDate = version >= this.#target && !this.#resuming && log.linked;
-    this.due.send({ upToDate });
+    this.due.send({ upToDate, away: version <= this.#target });
     if (upToDate && this.verifier.isBlind) this.#learnHand();
   }
 

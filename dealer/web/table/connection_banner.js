@@ -1,12 +1,11 @@
 /** The banner that says when the connection to the server is lost, and when it is back. */
 
 import { SessionEnded } from "../client.js";
+import { SUPERSEDED } from "../client/errors.js";
 import { element, setAttribute } from "../dom.js";
 import { errorText, table as texts } from "../texts.js";
 
 const RESTORED_MS = 6000;
-/** The close code of a connection whose seat a newer connection has taken over. */
-const SUPERSEDED = 4409;
 
 /** Hidden while there is nothing to say. */
 export class ConnectionBanner {

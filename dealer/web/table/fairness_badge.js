@@ -9,6 +9,9 @@ import { isHouseOnly } from "./history.js";
 
 const SIGNS = { yes: "✓", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–" };
 
+/** Why a check is another client's: this one came later, or another one played the seat. */
+const ELSEWHERE = new Set(["not_seen", "other_client"]);
+
 export class FairnessBadge {
   #page;
   #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
@@ -27,7 +30,7 @@ export class FairnessBadge {
     const { table } = this.#page;
     const { checks } = table;
     const result = combined(checks, table.error !== null && table.evidence !== null);
-    const late = result !== "no" && checks.some(({ because }) => because === "not_seen");
+    const late = result !== "no" && checks.some(({ because }) => ELSEWHERE.has(because));
     const state = late ? "late" : result === "yes" && isHouseOnly(table) ? "house" : result;
     setAttribute(this.#button, "data-state", state);
     const passed = checks.filter((check) => check.state === "yes").length;

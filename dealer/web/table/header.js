@@ -88,7 +88,7 @@ export class Header {
       table.seats.size > 0 ? [texts.hosts.players, openPlayers] : null,
       isAllowed(table, "annotate") ? [texts.notes.counter, setCounter] : null,
       table.host && isAllowed(table, "annotate") ? [texts.notes.clock, setClock] : null,
-      table.token === null ? null : [texts.otherDevice, showOwnLink],
+      table.seat === null ? null : [texts.otherDevice, showOwnLink],
       [texts.help, () => this.#page.help()],
     ].filter((one) => one !== null);
     const chosen = await dialog(texts.menu, (close) => [

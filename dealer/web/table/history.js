@@ -8,6 +8,9 @@ import { SEAT_CHANGE } from "../client/own_seat.js";
 import { table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 
+/** The server's reason when other players free the seat of one who has been away for long. */
+const AWAY = /^away for [1-9][0-9]* (second|minute)s?$/;
+
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
 /** @typedef {{ seat: number, at: number }} Play */
 /** @typedef {{ version: number, from: number, to: number }} SeatChange */
@@ -152,6 +155,44 @@ const lastRound = foldOf(() => ({ entropy: null }), (round, { type, public: even
 export function isHouseOnly(table) {
   return (table.state.round?.entropy ?? lastRound(table).entropy) === "house";
 }
+
+/** Whether an event removes a player for a reason, and not for having been away. */
+export function isRemoval({ type, public: { by, reason } }) {
+  return type === "SeatVacated" && reason !== "" && !(by === "service" && AWAY.test(reason));
+}
+
+/** @type {(table: RemoteTable) => { names: Map<number, string>, removed: Set<string> }} */
+const removals = foldOf(
+  // Those who sat down before this page was loaded may be in no event.
+  (table) => ({ names: new Map(table.seats), removed: new Set() }),
+  (seen, event) => {
+    const { type, public: data } = event;
+    if (type === "SeatTaken") seen.names.set(data.seat, data.name);
+    else if (isRemoval(event) && seen.names.has(data.seat)) {
+      seen.removed.add(seen.names.get(data.seat));
+    } else if (isReadmission(event)) seen.removed.delete(data.text);
+    return seen;
+  },
+);
+
+/**
+ * The names of the players who were removed for a reason and may not sit down again yet.
+ *
+ * @param {RemoteTable} table
+ */
+export function removedPlayers(table) {
+  return removals(table).removed;
+}
+
+/** Whether an event is the note by which the host lets a removed player sit down again. */
+function isReadmission({ type, public: { kind } }) {
+  return type === "NoteAdded" && kind === "readmit";
+}
+
+/** @type {(table: RemoteTable) => Map<string, number>} versions of the newest ones, by name */
+export const readmissions = foldOf(() => new Map(), (found, event) => (
+  isReadmission(event) ? found.set(event.public.text, event.version) : found
+));
 
 /** Whether an event says that the next two are a player's move to another seat. */
 export function isMove(event) {

@@ -3,6 +3,7 @@
 import { element, safeText, field, setAttribute, setText } from "../dom.js";
 import { PLAYER, REMOVED, remember, stored, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
+import { readmissions } from "./history.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
 const MAX_SEATS_LISTED = 30;
@@ -22,6 +23,18 @@ export function inviteIn(text) {
   const hash = text.includes("#") ? text.slice(text.indexOf("#") + 1) : text;
   const given = new URLSearchParams(hash).get("invite");
   return given ?? (/^[!-~]{16,}$/.test(text) && !/[/#]/.test(text) ? text : null);
+}
+
+/** Keep that this browser's player was removed for a reason, and under which name. */
+export function keepRemoval(id, { version, public: { reason } }, name) {
+  remember(REMOVED + id, new URLSearchParams({ version, reason, name }).toString());
+}
+
+/** Why this browser's player may not sit down at a table; null if they may. */
+function removalKept(id, table) {
+  const kept = new URLSearchParams(stored.getItem(REMOVED + id) ?? "");
+  const allowed = table === null ? 0 : readmissions(table).get(kept.get("name")) ?? 0;
+  return allowed > Number(kept.get("version")) ? null : kept.get("reason");
 }
 
 /** @typedef {{ by: string, name: string, place: number | null }} Greeting from an invite link */
@@ -106,14 +119,10 @@ export class JoinForm {
     this.#inviteField.hidden = !invited || this.#page.invite !== null || table?.host === true;
   }
 
-  /**
-   * A player whom the host has removed for a reason does not come back with two taps, but with an
-   * invitation to the seat, which the host makes.
-   */
+  /** A player who was removed for a reason comes back, under any name, when the host allows it. */
   #drawRemoval() {
-    const { id, table, greeting } = this.#page;
-    const invited = greeting.place !== null && table?.seats.has(greeting.place) === false;
-    const reason = invited ? null : stored.getItem(REMOVED + id);
+    const { id, table } = this.#page;
+    const reason = removalKept(id, table);
     this.#submit.disabled ||= reason !== null;
     const sentence = reason === null ? "" : texts.removed({ reason: safeText(reason) });
     if (sentence !== "" || this.#status.dataset.removed === "") setText(this.#status, sentence);

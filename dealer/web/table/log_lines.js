@@ -143,6 +143,7 @@ export class LogLines {
   #noteText({ seat, kind, text }, author) {
     if (kind === "program") return undefined; // for the audit, not for players
     const by = seat === 0 ? lines.theHost : author;
+    if (kind === "readmit") return lines.readmitted({ name: safeText(text) });
     const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
     if (marked === null) return lines.note({ name: by, text: safeText(text) });
     const own = marked.of !== null && marked.of === this.#ownSeat();

@@ -7,7 +7,7 @@
 
 import { HouseCheated, Refused, browserStore } from "../client.js";
 import { addCardPictures } from "../late_styles.js";
-import { REMOVED, keepOwnTable, persistent, remember, stored } from "../page_storage.js";
+import { REMOVED, keepOwnTable, persistent, stored } from "../page_storage.js";
 import { addPips } from "../pips.js";
 import { errorText, table as texts } from "../texts.js";
 import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
@@ -25,7 +25,8 @@ import { hasNoHands } from "./game.js";
 import { Hand } from "./hand.js";
 import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
-import { JoinForm, storedName, takeLink } from "./join_form.js";
+import { isRemoval } from "./history.js";
+import { JoinForm, keepRemoval, storedName, takeLink } from "./join_form.js";
 import { showInvitation } from "./links.js";
 import { Log, announcer } from "./log.js";
 import { loadPresentation } from "./presentation.js";
@@ -254,10 +255,12 @@ class TablePage {
     for (const event of table.history) this.log.add(event);
     const turns = new Turns(this);
     let { version, seat } = table;
+    let name = table.seats.get(seat);
     table.on("event", (event) => {
       version = event.version;
-      this.#noteRemoval(event, seat);
+      if (isRemoval(event) && event.public.seat === seat) keepRemoval(table.id, event, name);
       ({ seat } = table);
+      name = table.seats.get(seat);
       this.log.add(event);
       this.bubbles.onEvent(event);
       turns.onEvent(event);
@@ -281,12 +284,6 @@ class TablePage {
     addCardPictures();
     addPips();
     loadPresentation(this, find("#notice"));
-  }
-
-  /** `seat` is what the player had before the event; a removal for a reason is kept. */
-  #noteRemoval({ type, public: { seat: vacated, by, reason } }, seat) {
-    const own = type === "SeatVacated" && vacated === seat;
-    if (own && by === "host" && reason !== "") remember(REMOVED + this.id, reason);
   }
 
   #build() {

@@ -1,14 +1,14 @@
 /** The menu of a seat: its player and cards, marks for the player, and what the host may do. */
 
 import { timeOf } from "../clock.js";
-import { element, field } from "../dom.js";
+import { element, field, safeText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { actionForMove, noting, ofPlayers, trickTo } from "./actions.js";
 import { choices, dialog, form } from "./dialogs.js";
 import { showInvitation } from "./links.js";
 import { menu } from "./menu.js";
 import { askCounter, askNumber } from "./notes.js";
-import { formerPlayers } from "./history.js";
+import { formerPlayers, removedPlayers } from "./history.js";
 import { changeOfSeat } from "./seat_change.js";
 import { cardsShown, freeSeats, handOf, isAllowed, isTrick, nameAt } from "./selectors.js";
 import { handContents, seatDetails } from "./wording.js";
@@ -98,6 +98,10 @@ function hostOffers(page, seat, taken) {
       label: former === undefined ? labels.invite : labels.inviteAgain({ name: former }),
       action: () => showInvitation(page, { place: seat, name: former }),
     },
+    ...[...removedPlayers(table)].map((removed) => ({
+      possible: table.host && !taken, label: labels.readmit({ name: safeText(removed) }),
+      action: () => noting("readmit", removed),
+    })),
     {
       possible: taken && (own ? isAllowed(table, "move_seat") : table.host)
         && freeSeats(table.state).length > 0,

@@ -98,6 +98,9 @@ class JsHouse:
     async def join(self, table: JsTable | str, **options: Any) -> JsTable:
         return await self._table("join", table if isinstance(table, str) else table.id, options)
 
+    async def resume(self, table: str, *, token: str) -> JsTable:
+        return await self._table("enter", table, {"token": token})
+
     async def watch(self, table: str, **options: Any) -> JsTable:
         return await self._table("watch", table, options)
 
