@@ -13,7 +13,7 @@ import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const REFRESH_MS = 5000;
-const FAN = ["As", "Kh", "Qc", "Jd"];
+const FAN = ["As", "Kd", "Qc", "Jh"];
 
 const name = element("input", {
   name: "player", autocomplete: "nickname", maxlength: 64, required: true,

@@ -6,7 +6,7 @@ import { drawCardOf, loadPack } from "../packs.js";
 import { inLanguage, lobby as texts } from "../texts.js";
 
 /** The picture of a game whose file has none; null is a card face down. */
-const PICTURE = ["As", "Kh"];
+const PICTURE = ["As", "Kd"];
 const ANY = [null, null];
 const MOST = 5; // cards of a picture, which is a whole deck where the file has none
 
