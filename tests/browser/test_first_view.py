@@ -10,7 +10,7 @@ from tests.browser.player_page import PlayerPage
 
 pytestmark = pytest.mark.reuse_pages
 
-BUDGET = 125_000
+BUDGET = 125 * 1024
 """Bytes, compressed and with headers, that a browser may load before it shows a table."""
 
 LOBBY_BUDGET = 90 * 1024
