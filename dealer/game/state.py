@@ -47,7 +47,7 @@ SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 READMIT = "readmit"
 """The kind of the note by which a host or a service lets a removed player sit down again."""
 
-_AWAY = re.compile(r"away for [1-9][0-9]* (second|minute)s?")
+_AWAY = re.compile(r"away for [0-9,]+ (second|minute)s?")
 """The reason of the server when other players free the seat of one who is absent."""
 
 

@@ -9,7 +9,7 @@ import { table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 
 /** The server's reason when other players free the seat of one who has been away for long. */
-const AWAY = /^away for [1-9][0-9]* (second|minute)s?$/;
+const AWAY = /^away for [0-9,]+ (second|minute)s?$/;
 
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
 /** @typedef {{ seat: number, at: number }} Play */

@@ -5,7 +5,7 @@ import { number, table as texts } from "../texts.js";
 import { phraseOf } from "./selectors.js";
 
 const lines = texts.logLines;
-const AWAY = /^away for ([1-9][0-9]*) minutes?$/;
+const AWAY = /^away for ([0-9,]+) minutes?$/;
 
 /**
  * The sentence of an event about a seat; undefined for other events.
@@ -53,7 +53,8 @@ export function markerSentence({ kind, text, value }, { own, name }) {
 /** Why a player was removed: in the host’s own words; those of the server are translated. */
 function reasonOf({ by, reason }) {
   const away = by === "service" ? AWAY.exec(reason) : null;
-  return away === null ? safeText(reason) : lines.awayFor({ count: Number(away[1]) });
+  if (away === null) return safeText(reason);
+  return lines.awayFor({ count: Number(away[1].replaceAll(",", "")) });
 }
 
 /** `name` is null for the reader, `reason` may be empty. */
