@@ -54,7 +54,7 @@ export class Checks {
       this.#closings.push(version);
       const eligible = seat !== null && since < version && !round.withheld.has(seat);
       if (round.entropy === "players" && eligible) {
-        if (this.#entropy.isOfOther(round.shuffle, seat)) this.#ofOthers += 1;
+        if (this.#entropy.isOfOther(round, { seat, since })) this.#ofOthers += 1;
         else this.#eligible += 1;
       }
     } else if (type === "EntropyRevealed" && event.seat === seat) {

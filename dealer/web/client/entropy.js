@@ -84,9 +84,11 @@ export class Entropy {
     }
   }
 
-  /** Whether another client of this player has sent the digest of `seat` in a shuffle. */
-  isOfOther(shuffle, seat) {
-    return this.#others.has(shuffle.digests.get(seat));
+  /** Whether another client of this player has sent the digest of our seat in the shuffle. */
+  isOfOther({ number, shuffle }, { seat, since }) {
+    const digest = shuffle.digests.get(seat);
+    const shuffleSeat = { round: number, k: shuffle.k, seat, since };
+    return this.#others.has(digest) && this.#own(digest, shuffleSeat) === null;
   }
 
   /** Doubt a round that takes other bytes than requested: only this client knows the request. */
