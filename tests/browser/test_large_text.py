@@ -165,3 +165,27 @@ async def places_of(cards: Locator) -> list[list[float]]:
         })"""
     )
     return found
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+async def test_letters_leave_the_trick_its_room_on_a_desktop(open_page, server, letters) -> None:
+    page = await phone(open_page, await hearts(server), (1280, 800), letters=letters)
+    await expect(own_cards(page)).to_have_count(12)
+    await on_screen(trick(page).first, trick(page).last, own_cards(page).first)
+    card = await trick(page).first.bounding_box()
+    assert card is not None
+    assert card["width"] >= 56
+
+
+@pytest.mark.parametrize("letters", [150, 200])
+async def test_the_menu_and_the_invitation_fit_with_large_letters(
+    open_page, server, letters
+) -> None:
+    page = await phone(open_page, await hearts(server), (360, 640), letters=letters)
+    for name in ("Menu", "Invite"):
+        await page.get_by_role("button", name=name, exact=True).tap()
+        dialog = page.get_by_role("dialog")
+        await expect(dialog).to_be_visible()
+        assert await dialog.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0
+        assert await wide(page) == []
+        await page.keyboard.press("Escape")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -236,3 +237,85 @@ async def test_cards_make_sounds_only_if_the_player_wants_them(
     await page.locator(".quick .primary").tap()
     await expect(trick(page)).to_have_count(0)
     await page.wait_for_function("() => window.sounds === 5")
+
+
+async def test_a_phone_shows_the_sign_of_the_checks_and_the_last_move(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    page = await phone(open_page, await hearts(server), (360, 640))
+    badge = page.locator(".badge")
+    await expect(badge).to_have_accessible_name(re.compile("[a-z]{4,}.*[a-z]{4,}"))
+    before, words, after = await badge.evaluate(
+        """(one) => [...one.firstElementChild.children].map((part) => part.offsetWidth)"""
+    )
+    assert words == 0
+    assert 0 < before + after < 44
+    await own_cards(page).first.tap()
+    await page.get_by_role("button", name="Play", exact=True).tap()
+    await expect(trick(page)).to_have_count(4)
+    log = page.locator("#log > :visible")
+    await expect(log).to_have_count(1)
+    await expect(log).to_have_text(re.compile("You played"))
+
+
+async def test_a_turn_passes_on_by_playing_in_a_game_of_tricks(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    """A button for it would be beside the trick, and take its room."""
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        for game, shown in (("hearts", False), ("crazy-eights", True)):
+            ada, bob = await seated(stack, server, rules={"game": game})
+            await ada.round_open(entropy="house")
+            await ada.shuffle()
+            await ada.deal(3)
+            await bob.note(kind="turn", text="2")
+            page = await by_touch(open_page, bob)
+            await expect(page.locator("#own[data-turn]")).to_be_visible()
+            passing = page.get_by_role("button", name="Pass the turn to Ada")
+            await expect(passing).to_be_visible(visible=shown)
+            await ada.round_close()
+            await expect(page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
+            await expect(passing).to_be_hidden()
+            await expect(page.locator("#felt [data-turn]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("size", [(360, 640), (820, 1180), (1280, 800)])
+async def test_the_sheet_of_a_round_has_a_row_of_its_own(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "holdem"})
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.deal(2)
+        await ada.round_close()
+        page = await by_touch(open_page, bob)
+        await page.set_viewport_size({"width": size[0], "height": size[1]})
+        sheet = page.locator(".between")
+        await expect(sheet).to_be_visible()
+        await expect(page.get_by_role("link", name="Check the shuffle")).to_be_in_viewport()
+        at, deck = await box(sheet), await box(place(page, "deck"))
+        assert deck["y"] >= at["y"] + at["height"]
+        around = await box(page.locator("#middle"))
+        left = at["x"] - around["x"]
+        assert left == pytest.approx(around["width"] - at["width"] - left, abs=3)
+
+
+async def test_a_game_without_hands_is_over_when_all_cards_are_on_their_piles(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "klondike"})
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await bob.until(lambda table: table.deck_count == 52)
+        await bob.move("deck", to="pile:s", count=51)
+        page = await by_touch(open_page, ada)
+        end = page.get_by_role("toolbar").get_by_role("button", name="End the hand")
+        await expect(place(page, "pile:s")).to_be_visible()
+        await expect(end).to_have_count(0)
+        await bob.move("deck", to="pile:1", count=1)
+        await expect(place(page, "deck").locator(".count")).to_have_text("0")
+        await expect(end).to_have_count(0)
+        await bob.move("pile:1", to="pile:h", count=1)
+        await expect(end).to_be_visible()

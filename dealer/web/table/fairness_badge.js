@@ -15,14 +15,16 @@ const ELSEWHERE = new Set(["not_seen", "other_client"]);
 export class FairnessBadge {
   #page;
   #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
-  #words = element("span", {});
+  #words = element("span", { class: "words" });
+  #signs = [element("span", {}), element("span", {})]; // on phones only one of them is seen
   #details = element("span", { class: "visually-hidden" }); // the first level has plain words
   #list = element("ul", { class: "checks" });
 
   constructor(container, page) {
     this.#page = page;
     this.#button.setAttribute("aria-keyshortcuts", "m");
-    this.#button.append(this.#words, " ", this.#details);
+    const [before, after] = this.#signs;
+    this.#button.append(element("span", {}, before, this.#words, after), " ", this.#details);
     container.append(this.#button);
   }
 
@@ -36,9 +38,10 @@ export class FairnessBadge {
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
     const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
-    const words = state === "yes" ? `${texts.badge.yes} ${SIGNS.yes}`
-      : `${SIGNS[state]} ${texts.badge[state]}`;
-    setText(this.#words, words);
+    const [before, after] = this.#signs;
+    setText(before, state === "yes" ? "" : `${SIGNS[state]} `);
+    setText(this.#words, texts.badge[state]);
+    setText(after, state === "yes" ? ` ${SIGNS.yes}` : "");
     setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
     this.#list.replaceChildren(...checks.map(checkItem), ...table.doubts.map(doubtItem));
   }

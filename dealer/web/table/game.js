@@ -133,7 +133,8 @@ export function isDealt(table) {
 
 /**
  * Whether the hand is over: the last of several deals is done, or the cards of all players are
- * played and no trick waits, or, if the game counts what is left in hands, those of one player.
+ * played and no trick waits, or, if the game counts what is left in hands, those of one player;
+ * without hands, if the deck, the pile beside it and the columns have no card left.
  */
 export function isOver(table) {
   if (!isDealt(table)) return false;
@@ -141,6 +142,10 @@ export function isOver(table) {
   const { stacks } = table.state.round;
   const hands = Object.keys(stacks).filter((name) => seatOf(name) !== null);
   const isEmpty = (name) => (stacks[name]?.length ?? 0) === 0;
+  if (hasNoHands()) {
+    const columns = pilesOfGame()?.filter((name) => spreadInGame(name) === "down") ?? [];
+    return ["deck", turnsOnto(), ...columns.map((name) => `pile:${name}`)].every(isEmpty);
+  }
   if (resultRule()?.of === "hand") return hands.some(isEmpty);
   const played = hands.length > 0 && hands.every(isEmpty);
   return played && (!hasTricks() || isEmpty("pile:table"));

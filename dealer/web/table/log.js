@@ -60,7 +60,8 @@ export class Log {
     const below = list.scrollHeight - list.scrollTop - list.clientHeight;
     reconcile(list, lines, {
       key: ({ id }) => id,
-      create: ({ at }) => element("div", {}, timeElement(at), element("span", {})),
+      create: ({ at, kind }) => element(
+        "div", { "data-kind": kind }, timeElement(at), element("span", {})),
       update: (item, line) => this.#update(item, line),
     });
     if (below < 40) list.scrollTop = list.scrollHeight;

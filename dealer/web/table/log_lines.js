@@ -21,6 +21,7 @@ const lines = texts.logLines;
  * @property {number} at time in milliseconds
  * @property {boolean} live
  * @property {(nameOf: (code: string) => string) => string} text with names for card codes
+ * @property {string} [kind] of a note
  * @property {string | null} [audit] path of the audit page for it, relative to the table's
  * @property {any} [shuffle]
  * @property {any} [move]
@@ -118,7 +119,7 @@ export class LogLines {
     }[type]?.();
     if (sentence === undefined) return;
     const audit = type === "RoundClosed" ? `audit#round=${data.round}` : null;
-    this.#push({ at, live, audit, text: () => sentence });
+    this.#push({ at, live, audit, kind: data.kind, text: () => sentence });
   }
 
   /**

@@ -3,6 +3,7 @@
 import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { trickTo } from "./actions.js";
+import { hasTricks } from "./game.js";
 import { isAllowed, isTrick, nameAt, nextSeat } from "./selectors.js";
 import { leadingCard } from "./trick.js";
 
@@ -33,7 +34,8 @@ export class QuickActions {
     const { table } = this.#page;
     const { seat, markers } = table;
     const next = seat === null ? undefined : nextSeat(table, seat);
-    const ownTurn = seat !== null && markers.turn === seat && next !== seat;
+    const passes = table.round !== null && !hasTricks(); // in tricks each player plays one card
+    const ownTurn = passes && seat !== null && markers.turn === seat && next !== seat;
     this.#trick.hidden = !isAllowed(table, "pile") || !isTrick(table);
     this.#leader = this.#trick.hidden ? null : leadingCard(table)?.seat ?? null;
     const known = this.#leader !== null;

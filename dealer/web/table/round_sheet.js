@@ -56,7 +56,7 @@ export class RoundSheet {
     setText(this.#start, startLabel(table));
     this.#check.hidden = !over;
     this.#check.href = tableUrl(table.id, `/audit#round=${rounds}`);
-    this.#help.hidden = help === null;
+    this.#help.hidden = help === null || over; // the menu has it, too
     if (help !== null) setText(this.#help, texts.howToPlay({ game: help.title }));
   }
 

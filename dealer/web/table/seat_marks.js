@@ -18,7 +18,7 @@ export function marksOf({ table, markers }, seat) {
     bot: table.state.seats.find((player) => player.seat === seat)?.bot ?? false,
     host: isHostSeat(table, seat),
     dealer: markers.dealerButton === seat,
-    turn: markers.turn === seat,
+    turn: markers.turn === seat && (table.round !== null || table.state.rounds === 0),
     score: markers.scores.get(seat) ?? null,
   };
 }
