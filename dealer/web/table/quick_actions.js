@@ -34,7 +34,8 @@ export class QuickActions {
     const { table } = this.#page;
     const { seat, markers } = table;
     const next = seat === null ? undefined : nextSeat(table, seat);
-    const passes = table.round !== null && !hasTricks(); // in tricks each player plays one card
+    const between = table.round === null && table.state.rounds > 0;
+    const passes = !between && !hasTricks(); // in tricks each player plays one card
     const ownTurn = passes && seat !== null && markers.turn === seat && next !== seat;
     this.#trick.hidden = !isAllowed(table, "pile") || !isTrick(table);
     this.#leader = this.#trick.hidden ? null : leadingCard(table)?.seat ?? null;
