@@ -95,10 +95,6 @@ class _Job(NamedTuple):
     future: asyncio.Future[Any]
 
 
-def _unmarked(requests: Sequence[Append], results: Sequence[Result]) -> None:
-    """For a log without a high-water mark."""
-
-
 class Writer:
     """Owns the thread and its queues.
 
@@ -106,17 +102,17 @@ class Writer:
     commits if `policy` says so and the store is `on_loop`.
 
     `commit_listeners` are called on the loop for each batch with (append, result) in commit order,
-    after each append has its result; `mark` on the thread that commits, with requests and results,
-    after COMMIT and before a result is delivered. `commit_seconds` has the time of each batch in
-    the store, with its COMMIT, failed ones too, and `delivery_seconds` that from its COMMIT to its
-    last result.
+    after each append has its result; `written_listeners` on the thread that commits, with requests
+    and results, after COMMIT and before a result is delivered. `commit_seconds` has the time of
+    each batch in the store, with its COMMIT, failed ones too, and `delivery_seconds` that from its
+    COMMIT to its last result.
 
     `full` says whether the next append would be refused as Overloaded; for the event loop.
     """
 
     def __init__(self, store: Store, policy: CommitPolicy, *, queue: int, batch: int) -> None:
         self.commit_listeners: list[Committed] = []
-        self.mark: Written = _unmarked
+        self.written_listeners: list[Written] = []
         self.commit_seconds = Histogram(LONG_SECONDS)
         self.delivery_seconds = Histogram(SECONDS)
         self.full = False
@@ -402,7 +398,8 @@ class Writer:
         if batch:
             # Before any result is seen: a process that is killed here has marked less than it
             # wrote, never more than the log has.
-            self.mark(batch, results)
+            for listener in self.written_listeners:
+                listener(batch, results)
             self._decided.append((batch, results, perf_counter()))
 
     def _append(

@@ -53,7 +53,7 @@ def gauges(
         ),
         "dealer_tables_asleep": (
             "Tables that are not in memory and whose shuffle has a deadline.",
-            lambda: len(service.wakeups),
+            lambda: len(service.tables.asleep),
         ),
         "dealer_requests_in_flight": (
             "Requests that are not answered yet.",

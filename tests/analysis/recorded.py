@@ -38,6 +38,7 @@ from dealer.game.commands import (
 from dealer.projector.runner import Projector
 from dealer.proof.keys import player_digest
 from dealer.service import Service
+from dealer.service.build import make_service
 from dealer.service.commands.executor import CommandExecutor
 from dealer.service.tables.execution import CommandResult, IdempotencyKey
 from dealer.service.tables.live_table import LiveTable
@@ -84,7 +85,7 @@ class _Player:
             scope = f"seat:{actor.seat}:{self.table.table.seats[actor.seat].taken_at}"
         key = IdempotencyKey(scope, f"command {next(self._commands)}")
         if isinstance(command, DrawAtRandom):
-            return await self._service.draw_at_random(self.table, command, key=key)
+            return await self._service.random_draws.draw(self.table, command, key=key)
         return await self._service.execute(self.table, command, key=key)
 
     def hand(self, seat: int) -> list[int]:
@@ -110,7 +111,7 @@ async def record(url: str, key: Path) -> None:
     with fixed_bytes():
         async with await Log.open(url) as log:
             keys = await load_house_keys(log, key, fresh=MASTER)
-            service = Service(log, keys, house="cards.example", clock=lambda: clock[0])
+            service = make_service(log, keys, house="cards.example", clock=lambda: clock[0])
             await _friday(service, clock)
             await _saturday(service, clock)
             await log.run_when_idle(Projector().slice)

@@ -152,7 +152,7 @@ async def _reads(url: str, tables: list[bytes], played: Iterator[bytes]) -> dict
     async with open_service(url, synchronous="NORMAL") as service:
         found["lobby, ms"] = await _median(service.lobby._read)
         found["first join of a table of 100 events, ms"] = await _median(
-            lambda: service.load(next(played).hex())
+            lambda: service.lifecycle.load(next(played).hex())
         )
         some = random.sample(tables, 64)
         log = service.log

@@ -67,8 +67,8 @@ async def _join(url: str, table: str) -> tuple[float, float, int]:
     """Seconds, seconds of CPU, and version, of the first join at a new service."""
     async with open_service(url) as service:
         cpu, begun = time.process_time(), time.perf_counter()
-        live_table = await service.load(table)
-        snapshot = await service.snapshot(live_table, SPECTATOR)
+        live_table = await service.lifecycle.load(table)
+        snapshot = await service.checkpoints.snapshot(live_table, SPECTATOR)
         return time.perf_counter() - begun, time.process_time() - cpu, snapshot.version
 
 

@@ -17,8 +17,8 @@ from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.build import open_service
-from dealer.service.tables.decoding import event_of
 from dealer.service.tables.execution import CommandExecution
+from dealer.service.tables.round_secret import event_of
 
 HOST = Actor(host=True)
 OPEN = OpenRound(HOST, STANDARD, "house", 10_000, 10_000)
@@ -40,7 +40,7 @@ async def _shuffle(service: Service) -> dict[str, Any]:
     for _ in range(60):
         execution = CommandExecution(command=StartShuffle(HOST))
         begun = time.process_time()
-        assert service._executor.apply(live, execution)
+        assert service.executor.apply(live, execution)
         costs.append(time.process_time() - begun)
     return _row("shuffle of 52 with all proofs, CPU", statistics.median(costs) * 1000, "ms")
 

@@ -361,7 +361,7 @@ async def ask_server(copy: Original) -> tuple[str, str]:
 
 async def _use(service: Service, url: str, copy: Original) -> str:
     await service.feed.reader.read(Place(1), FeedFilter(key=1))  # as the webhook of the key does
-    live_table = await service.load(copy.open)
+    live_table = await service.lifecycle.load(copy.open)
     await service.execute(live_table, AddNote(HOST, "test", "a note"))
     for table in (copy.open, copy.closed, copy.archived):
         answer = await asyncio.to_thread(_get, f"{url}/tables/{table}/bundle.jsonl")

@@ -125,7 +125,7 @@ async def one_table(
         else:
             client = clients[place]
         await send_hundred(client, grammar, secret, messages, figures)
-        live_table = gateway.context.service.live_table(table)
+        live_table = gateway.context.service.tables.get(table)
         grammar.context.version = 0 if live_table is None else live_table.committed
         if isinstance(client, SocketClient):
             await client.leave()

@@ -54,7 +54,7 @@ POINTS = {
     "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
     "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
     "another node appended first": Point(
-        "dealer.service.commands.reload:Reloader._reload", "begin"
+        "dealer.service.commands.table_lifecycle:TableLifecycle._reload", "begin"
     ),
     "the other's events are read": Point("dealer.service.tables.loading:Loader.advance", "end"),
     "a hint arrives": Point("dealer.eventlog.postgres.reader:Notifier._on_hint", "begin", 3),

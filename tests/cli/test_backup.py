@@ -97,7 +97,7 @@ async def is_closed(house: House, table: str, marks: Path | None = None) -> bool
     async with open_service(
         house.url, house_key=house.key, archive=house.archive, marks=marks
     ) as service:
-        return bool((await service.load(table)).table.closed)
+        return bool((await service.lifecycle.load(table)).table.closed)
 
 
 def test_a_backup_is_restored_elsewhere(
@@ -163,7 +163,7 @@ def test_a_mark_of_a_lost_event_counts_whatever_the_operator_says(
 
     async def draw() -> None:
         async with open_service(house.url, house_key=house.key) as service:
-            await service.execute(await service.load(still_open), Draw(Actor(seat=1)))
+            await service.execute(await service.lifecycle.load(still_open), Draw(Actor(seat=1)))
 
     asyncio.run(draw())
     pg_restore(elsewhere, to)
@@ -214,7 +214,7 @@ def test_two_nodes_by_the_steps_of_the_document(
             ):
                 if table is None:
                     return (await shuffled_table(writer)).table_id
-                live_table = await writer.load(table)
+                live_table = await writer.lifecycle.load(table)
                 await writer.execute(live_table, Draw(Actor(seat=1)))
                 await writer.execute(live_table, CloseRound(HOST))
                 return table
@@ -387,7 +387,7 @@ def test_a_recovery_to_a_point_in_time_is_noticed(tmp_path: Path) -> None:
             async with open_service(
                 house.url, house_key=house.key, marks=tmp_path / "writer"
             ) as writer:
-                await writer.execute(await writer.load(table), CloseRound(HOST))
+                await writer.execute(await writer.lifecycle.load(table), CloseRound(HOST))
 
         table = asyncio.run(begin())
         data, saved = server.folder / "data", server.folder / "saved"

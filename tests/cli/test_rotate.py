@@ -52,7 +52,7 @@ async def bundle(service: Service, live_table: LiveTable) -> bytes:
 
 async def play_on(service: Service, table: str) -> bytes:
     """Play the open round of the table to its end; the key of its checkpoints."""
-    live_table = await service.load(table)
+    live_table = await service.lifecycle.load(table)
     key = live_table.table.key
     await service.execute(
         live_table, Draw(Actor(seat=1, taken_at=live_table.table.seats[1].taken_at), 1)
@@ -126,7 +126,7 @@ def test_earlier_tokens_and_commands_stay_valid(ask: Ask, played: Played) -> Non
             live_table, _ = await service.open_table(
                 {}, key=IdempotencyKey(ANONYMOUS_SCOPE, CMD, b"open")
             )
-            tokens = service.tokens_of(live_table.table.key)
+            tokens = service.tokens.of(live_table.table.key)
             return live_table.table_id, tokens.host(live_table.id)
 
     async def after(table: str, token: str) -> None:
@@ -135,7 +135,7 @@ def test_earlier_tokens_and_commands_stay_valid(ask: Ask, played: Played) -> Non
                 {}, key=IdempotencyKey(ANONYMOUS_SCOPE, CMD, b"open")
             )
             assert live_table.table_id == table
-            tokens = service.tokens_of(live_table.table.key)
+            tokens = service.tokens.of(live_table.table.key)
             assert tokens.actor(live_table.id, live_table.table, token) == HOST
 
     opened = asyncio.run(before())
@@ -151,7 +151,7 @@ def test_a_running_server_finds_a_key_made_after_its_start(ask: Ask, played: Pla
             async with open_service(played.url, house="house.example") as other:
                 live_table, _ = await other.open_table({"name": "new"})
                 assert live_table.table.key != first
-                loaded = await one.load(live_table.table_id)
+                loaded = await one.lifecycle.load(live_table.table_id)
                 await one.execute(loaded, CloseTable(HOST))
                 lines = (await bundle(one, loaded)).split(b"\n")
             assert verify(lines, key=live_table.table.key).ok
@@ -174,7 +174,7 @@ def test_a_running_server_takes_the_new_key_once_its_file_is_there(
 
     async def keep_running() -> None:
         async with open_service(played.url, house="house.example", house_key=copied) as service:
-            tokens = service.tokens_of(b"")
+            tokens = service.tokens.of(b"")
             await asyncio.to_thread(_rotate, played)
             for _ in range(2):
                 await service.maintenance.refresh(service.log)
@@ -183,10 +183,10 @@ def test_a_running_server_takes_the_new_key_once_its_file_is_there(
             shutil.copy(key, f"{copied}.new")
             await service.maintenance.refresh(service.log)
             live_table, _ = await service.open_table({})
-            assert live_table.table.key == service.public_key
+            assert live_table.table.key == service.keys.public_key
             assert live_table.table.key.hex() != played.key
-            assert service.tokens_of(b"") is not tokens
-            assert (await play_new_table(service)) == service.public_key
+            assert service.tokens.of(b"") is not tokens
+            assert (await play_new_table(service)) == service.keys.public_key
             assert (await play_on(service, played.open)).hex() == played.key
 
     elsewhere.mkdir()
@@ -207,7 +207,7 @@ def test_a_key_is_kept_if_a_table_is_opened_under_it_during_its_deletion(played:
 
     async def retire() -> list[str]:
         async with open_service(played.url, house="house.example") as one:
-            await one.execute(await one.load(played.open), CloseTable(HOST))
+            await one.execute(await one.lifecycle.load(played.open), CloseTable(HOST))
             await asyncio.to_thread(_rotate, played)
             one.maintenance._keys = None  # as if it had not polled yet
 
@@ -267,7 +267,7 @@ def test_an_old_key_is_deleted_when_its_last_table_is_archived(
 
     async def close() -> None:
         async with open_service(played.url, house="house.example") as service:
-            await service.execute(await service.load(played.open), CloseTable(HOST))
+            await service.execute(await service.lifecycle.load(played.open), CloseTable(HOST))
 
     asyncio.run(close())
     folder = tmp_path / "archive"
@@ -293,7 +293,7 @@ def test_without_an_earlier_key_only_its_tables_are_unavailable(
                 if restored:
                     kept.rename(old)
                 with pytest.raises(HouseKeyError, match="restore that file"):
-                    await service.load(played.open)
+                    await service.lifecycle.load(played.open)
 
     asyncio.run(play())
     (missing,) = (one for one in caplog.records if one.getMessage() == "house key missing")
@@ -319,7 +319,7 @@ def test_a_table_without_its_key_that_a_restore_should_close_is_closed_later(
     async def is_closed() -> bool:
         async with open_service(played.url, house="house.example") as service:
             await play_new_table(service)
-            return (await service.load(played.open)).table.closed
+            return (await service.lifecycle.load(played.open)).table.closed
 
     async def play() -> None:
         async with open_service(played.url, house="house.example") as service:

@@ -108,7 +108,7 @@ def test_an_unknown_event_makes_only_its_table_unavailable(played: Played) -> No
     async def open_both() -> None:
         async with open_service(played.url, house="house.example") as service:
             with pytest.raises(UnknownEvent, match="upgrade this one"):
-                await service.load(played.open)
+                await service.lifecycle.load(played.open)
             live_table, _ = await service.open_table({})
             await service.execute(live_table, TakeSeat("Ada"))
 

@@ -60,7 +60,7 @@ from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
-from dealer.service import Service
+from dealer.service.build import make_service
 from tests.harness.limits import NO_RATES
 
 TABLE = "0123456789abcdef0123456789abcdef"
@@ -339,7 +339,7 @@ class RealServer:
         stack = self._stack
         log = await stack.enter_async_context(await Log.open(self._url))
         key = await load_house_keys(log, key_file(self._url), fresh=b"\x07" * 32)
-        service = Service(log, key)
+        service = make_service(log, key)
         stack.push_async_callback(service.close)
         bounds = Limits(**(NO_RATES | {"closing": 0.2, "drain": 3.0} | limits))
         self.gateway = await stack.enter_async_context(

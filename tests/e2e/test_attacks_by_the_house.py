@@ -175,7 +175,7 @@ async def test_another_root_signed_for_one_player(malicious: MaliciousServer) ->
         tree = Tree()
         tree.append(bytes(32))
         notes = [
-            (size, malicious.service._executor.sign(live_table, size, tree.root()))
+            (size, malicious.service.executor.sign(live_table, size, tree.root()))
             for size, _ in notice.notes
         ]
         return replace(notice, notes=notes)

@@ -29,7 +29,8 @@ from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve
 from dealer.gateway.presence.presence import Presence
 from dealer.proof.keys import player_digest
-from dealer.service import Service, clock
+from dealer.service import clock
+from dealer.service.build import make_service
 from dealer.service.commands import executor
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.limits import NO_RATES
@@ -86,7 +87,9 @@ async def play(
     make_deterministic(monkeypatch)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(await Log.open(url))
-        service = Service(log, await load_house_keys(log, key_file(url), fresh=bytes(range(32))))
+        service = make_service(
+            log, await load_house_keys(log, key_file(url), fresh=bytes(range(32)))
+        )
         stack.push_async_callback(service.close)
         gateway = await stack.enter_async_context(serve(service, port=0, limits=LIMITS))
 
@@ -96,7 +99,7 @@ async def play(
             return client
 
         table, clients = await game(connect, deck, hidden)
-        live_table = service.live_table(table)
+        live_table = service.tables.get(table)
         assert live_table is not None
         round_ = live_table.table.round
         assert round_ is not None

@@ -77,9 +77,9 @@ async def test_events_of_another_process_are_published_with_their_checkpoints(
     url, host = f"sqlite:///{tmp_path / 'dealer.db'}", Actor(host=True)
     async with open_service(url) as one, open_service(url) as two:
         local, _ = await one.open_table({})
-        remote = await two.load(local.table_id)
+        remote = await two.lifecycle.load(local.table_id)
         notices: list[CommitNotice] = []
-        two.on_notice(lambda _, notice: notices.append(notice))
+        two.notices.listen(lambda _, notice: notices.append(notice))
         await one.execute(local, OpenRound(host, ("As", "Ks"), "house", 1000, 1000))
         await one.execute(local, StartShuffle(host))
         await two.execute(remote, TakeSeat("Bob"))
@@ -95,7 +95,7 @@ async def test_a_client_that_joins_during_a_reload_gets_no_older_state(tmp_path:
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     async with open_service(url) as one, open_service(url) as two:
         local, _ = await one.open_table({})
-        remote = await two.load(local.table_id)
+        remote = await two.lifecycle.load(local.table_id)
         read, may_read, head_read = asyncio.Event(), asyncio.Event(), asyncio.Event()
         advance, head = two.loader.advance, two.log.head
 
@@ -112,7 +112,7 @@ async def test_a_client_that_joins_during_a_reload_gets_no_older_state(tmp_path:
             return found
 
         async def load() -> int:
-            return (await two.load(local.table_id)).committed
+            return (await two.lifecycle.load(local.table_id)).committed
 
         two.loader.advance = advance_slowly  # type: ignore[method-assign]
         two.log.head = observed_head  # type: ignore[method-assign]

@@ -37,7 +37,7 @@ class Recorded:
         self.log = log
         self.writers: list[str] = []
         self.answered: list[tuple[Append, Result]] = []
-        log.writer.mark = self._on_written
+        log.writer.written_listeners.append(self._on_written)
         log.writer.commit_listeners.append(self.answered.extend)
 
     def _on_written(self, requests: object, results: object) -> None:

@@ -55,7 +55,7 @@ async def test_each_commit_is_marked_before_it_is_acknowledged(
 ) -> None:
     table, mark = secrets.token_bytes(16), new_mark(key)
     async with await database.open() as log:
-        log.writer.mark = mark.wrote
+        log.writer.written_listeners.append(mark.wrote)
         for version in range(1, 4):
             await log.append(Append(table, version - 1, [row(version)]))
             expected = MarkRecord(LOG, FIRST, table, version, leaf_digest(table, row(version)))
@@ -70,7 +70,7 @@ async def test_appends_that_are_not_written_are_not_marked(
 ) -> None:
     table, mark = secrets.token_bytes(16), new_mark(key)
     async with await database.open() as log:
-        log.writer.mark = mark.wrote
+        log.writer.written_listeners.append(mark.wrote)
         assert isinstance(await log.append(Append(table, 7, [row(8)])), Conflict)
         assert read_marks(key) == []
         await log.append(Append(table, 0, [row(1)]))
@@ -87,7 +87,9 @@ async def test_the_mark_is_written_on_the_thread_that_commits(
 ) -> None:
     threads: list[str] = []
     async with await database.open() as log:
-        log.writer.mark = lambda requests, results: threads.append(current_thread().name)
+        log.writer.written_listeners.append(
+            lambda requests, results: threads.append(current_thread().name)
+        )
         await log.append(Append(secrets.token_bytes(16), 0, [row(1)]))
         if database.commit == "thread":
             assert threads == ["log writer"]

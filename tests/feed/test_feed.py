@@ -169,7 +169,7 @@ async def test_two_nodes_that_write_one_table_leave_no_gap(open_node: OpenServic
     await add_key(one, "shop", "admin")
     await two.service_keys.refresh(two.log)
     tables = [await shuffled_table(one) for _ in range(4)]
-    other = [await two.load(live_table.table_id) for live_table in tables]
+    other = [await two.lifecycle.load(live_table.table_id) for live_table in tables]
     plays = [
         draw(service, live_table, 10)
         for service, known in ((one, tables), (two, other))

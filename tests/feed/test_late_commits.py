@@ -119,7 +119,7 @@ async def test_memory_is_not_used_past_what_another_process_wrote(
     place = await one.feed.place("now")
     seen = []
     here = await shuffled_table(one)
-    there = await two.load(here.table_id)
+    there = await two.lifecycle.load(here.table_id)
     for number in range(6):
         service, table = ((one, here), (two, there))[number % 2]
         await service.execute(table, Draw(Actor(seat=1)))

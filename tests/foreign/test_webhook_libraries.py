@@ -50,7 +50,7 @@ async def deliveries(folder: Path, signing: str) -> list[Request]:
         live_table = await shuffled_table(service)
         await add_key(service, "shop", "admin")
         _, verifier = await WebhookAdmin(service.log, who="test").add(
-            service._key,
+            service.keys,
             receiver.url,
             key="shop",
             types=(),

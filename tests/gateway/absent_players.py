@@ -27,7 +27,7 @@ class Watched:
 
     async def until(self, table: str, *, present: set[int], host: bool) -> None:
         """Wait until the node knows who is there: these seats, and the host token's holder."""
-        live_table = self.service.live_table(table)
+        live_table = self.service.tables.get(table)
 
         def matches() -> bool:
             state, known = live_table.table, self.absences._present.get(live_table, ())
@@ -42,7 +42,7 @@ class Watched:
     async def host_after(self, table: str, seconds: float) -> int | None:
         """The seat of the host when this time has passed."""
         self.clock.now += seconds
-        live_table = self.service.live_table(table)
+        live_table = self.service.tables.get(table)
         await self.hosts.check(live_table)
         seat: int | None = live_table.table.host_seat
         return seat

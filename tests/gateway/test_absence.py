@@ -27,7 +27,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def until_absent(node: Any, table: str, *seats: int) -> None:
     """Wait until the node knows for a moment that these seats have no connection."""
-    live_table = node.context.service.live_table(table)
+    live_table = node.context.service.tables.get(table)
     absences, state = node.context.absences, live_table.table
     await eventually(
         lambda: all(absences.seconds(live_table, state.holder(seat)) > 0 for seat in seats)
@@ -36,7 +36,7 @@ async def until_absent(node: Any, table: str, *seats: int) -> None:
 
 async def until_here(node: Any, table: str, seat: int) -> None:
     """Wait until the node knows of a connection of this seat at any node."""
-    live_table = node.context.service.live_table(table)
+    live_table = node.context.service.tables.get(table)
     absences, holder = node.context.absences, live_table.table.holder(seat)
     await eventually(lambda: not absences.seconds(live_table, holder))
 

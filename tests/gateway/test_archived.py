@@ -71,7 +71,7 @@ async def test_subscribers_of_a_table_archived_elsewhere_are_disconnected(
     await idle.players[0].close()
     async with open_service(url) as other:
         for each in (table, idle):
-            await other.execute(await other.load(each.id), CloseTable(HOST))
+            await other.execute(await other.lifecycle.load(each.id), CloseTable(HOST))
             await archive(tmp_path, each.id)
     paths = [f"/tables/{each.id}" for each in (idle, table)]
     async with asyncio.timeout(20):

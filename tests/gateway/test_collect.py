@@ -35,8 +35,8 @@ async def test_the_host_collects_if_the_rules_allow_it(gateway, connect, service
     rules = (await table.players[0].call("table.state"))["state"]["rules"]
     assert rules == {"collect": "host"}
     await table.host.call("round.close")
-    lines = [line async for line in service.bundle(await service.load(table.id))]
-    assert verify(lines, key=service.public_key).fault is None
+    lines = [line async for line in service.bundle(await service.lifecycle.load(table.id))]
+    assert verify(lines, key=service.keys.public_key).fault is None
 
 
 async def test_the_host_collects_at_a_table_of_an_older_version(
@@ -84,7 +84,7 @@ async def test_a_table_with_longer_rules_of_an_older_version_is_loaded(
     service.tables.bytes_bound = 1
     await service.tables.load_or_create(bytes(16))
     service.tables.bytes_bound = 2**30
-    again = await service.load(live_table.table_id)
+    again = await service.lifecycle.load(live_table.table_id)
     assert again is not live_table
     assert again.table.rules.given == opened.rules
     client = await connect(gateway)

@@ -63,7 +63,7 @@ async def test_tables_of_services_and_without_players_keep_their_host(
     await spectator.call("table.watch", table=table.id)
     bot = await connect(node)
     await bot.call("table.join", table=table.id, name="bot")
-    (await node.context.service.load(table.id)).table.seats[1].bot = True
+    (await node.context.service.lifecycle.load(table.id)).table.seats[1].bot = True
     await table.host.close()
     await watched.until(table.id, present={1}, host=False)
     assert await watched.host_after(table.id, 2 * LONG) is None

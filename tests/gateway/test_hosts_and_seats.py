@@ -22,7 +22,7 @@ async def test_a_player_follows_a_host_who_leaves_in_the_same_append(
     await table.host.close()
     await bob.close()
     await watched.until(table.id, present={1, 3}, host=True)
-    before = (await watched.node.context.service.load(table.id)).table.version
+    before = (await watched.node.context.service.lifecycle.load(table.id)).table.version
     left = await ada.call("table.leave", cmd="one leave")
     assert left["host"] is True  # the connection stays, to watch
     await cleo.until_version(before + 2)

@@ -35,7 +35,7 @@ from tests.gateway.test_wire import UNREADABLE
 async def test_commands_that_seal_many_cards_cost_more(gateway, connect) -> None:
     table = await seat_players(connect, gateway, players=1)
     await table.host.call("round.open", entropy="house", deck={"decks": 10})
-    state, actor = gateway.context.service.live_table(table.id).table, Actor(seat=1)
+    state, actor = gateway.context.service.tables.get(table.id).table, Actor(seat=1)
     assert weight(StartShuffle(actor), state) == 10
     assert weight(DrawAtRandom(actor), state) == 10
     assert weight(OpenRound(actor, ("As",) * 52, "house", 0, 0), state) == 1

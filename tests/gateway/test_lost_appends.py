@@ -48,7 +48,7 @@ async def test_a_token_is_not_refused_because_of_a_leave_that_is_lost(
 ) -> None:
     """Clients forget a token that was refused, and would lose a seat that they still have."""
     table = await seat_players(connect, gateway, players=1)
-    live_table, back = service.live_table(table.id), await connect(gateway)
+    live_table, back = service.tables.get(table.id), await connect(gateway)
     with lost_appends(service, monkeypatch) as queued:
         leaving = table.players[0].send("table.leave")
         await eventually(lambda: queued)
@@ -62,7 +62,7 @@ async def test_a_connection_keeps_its_seat_if_its_own_leave_is_lost(
     gateway, service, connect, monkeypatch
 ) -> None:
     table = await seat_players(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
+    (player,), live_table = table.players, service.tables.get(table.id)
     with lost_appends(service, monkeypatch) as queued:
         leaving = player.send("table.leave")
         await eventually(lambda: queued)
@@ -82,9 +82,9 @@ async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
     """The removal is decided after the resume of this table, before all tables are answered."""
     other = await seat_players(connect, gateway, players=1)
     table = await seat_and_shuffle(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
+    (player,), live_table = table.players, service.tables.get(table.id)
     asked, go_on = asyncio.Event(), asyncio.Event()
-    checkpoint = service.checkpoint
+    checkpoint = service.checkpoints.checkpoint
 
     async def slow_checkpoint(of: Any, **options: Any) -> Any:
         if of is not live_table:
@@ -94,7 +94,7 @@ async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
 
     monkeypatch.setattr(service, "checkpoint", slow_checkpoint)
     tokens = [
-        {"table": one.id, "token": one.tokens[0], "after": service.live_table(one.id).committed}
+        {"table": one.id, "token": one.tokens[0], "after": service.tables.get(one.id).committed}
         for one in (table, other)
     ]
     resuming = player.send("session.hello", tokens=tokens)
@@ -117,7 +117,7 @@ async def test_a_token_acts_for_no_seat_of_a_move_that_is_lost(
 ) -> None:
     """Another player takes that seat at the version that the move would have had."""
     table = await seat_and_shuffle(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
+    (player,), live_table = table.players, service.tables.get(table.id)
     other, carol = await connect(gateway), await connect(gateway)
     with lost_appends(service, monkeypatch) as queued:
         moving = player.send("seat.move", to=2)
@@ -142,7 +142,7 @@ async def test_a_resume_behind_a_move_that_is_lost_keeps_the_cards(
     gateway, service, connect, monkeypatch
 ) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
+    (player,), live_table = table.players, service.tables.get(table.id)
     with lost_appends(service, monkeypatch) as queued:
         moving = player.send("seat.move", to=2)
         resume = {"token": table.tokens[0], "after": live_table.committed}
@@ -162,9 +162,9 @@ async def test_what_follows_a_move_is_not_done_for_the_player_who_was_quicker(
 ) -> None:
     """At another process Carol takes the seat, at the version that the move would have had."""
     table = await seat_and_shuffle(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
+    (player,), live_table = table.players, service.tables.get(table.id)
     async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as other:
-        there, submit = await other.load(table.id), service.log.writer.submit
+        there, submit = await other.lifecycle.load(table.id), service.log.writer.submit
         with held_appends(service, monkeypatch) as queued:
             moving = player.send("seat.move", to=2)
             drawing = player.send("deck.draw")
@@ -199,7 +199,7 @@ async def test_a_repeated_join_is_not_refused_because_of_a_removal_that_is_lost(
     table = (await host.call("table.open", seats=4))["table"]
     join = {"table": table, "name": "Ada", "cmd": str(uuid.uuid4())}
     await ada.call("table.join", **join)
-    live_table = service.live_table(table)
+    live_table = service.tables.get(table)
     with lost_appends(service, monkeypatch) as queued:
         vacating = host.send("seat.vacate", seat=1, reason="away")
         await eventually(lambda: queued)
@@ -222,7 +222,7 @@ async def test_a_ticket_gives_no_seat_of_a_move_that_is_lost(
     ticket = (await shop.call("seat.ticket", **of_ada))["ticket"]
     join = {"table": table, "ticket": ticket, "cmd": str(uuid.uuid4())}
     await ada.call("table.join", **join)
-    live_table = service.live_table(table)
+    live_table = service.tables.get(table)
     with lost_appends(service, monkeypatch) as queued:
         moving = ada.send("seat.move", to=2)
         await eventually(lambda: queued)
@@ -272,7 +272,7 @@ async def test_a_command_behind_a_move_is_to_be_sent_again_where_both_waited_for
     gateway, service, connect
 ) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
+    (player,), live_table = table.players, service.tables.get(table.id)
     live_table.begin_append()  # another append of the table was lost, and one is still under way
     live_table.begin_reload()
     moving, drawing = player.send("seat.move", to=2), player.send("deck.draw")

@@ -444,7 +444,7 @@ async def test_the_event_and_the_answer_of_a_draw_are_one_write_to_its_player(
 ) -> None:
     table = await seat_and_shuffle(connect, gateway, players=2)
     written: list[bytes] = []
-    live_table = gateway.context.service.live_table(table.id)
+    live_table = gateway.context.service.tables.get(table.id)
     assert live_table is not None
     for subscription in live_table.subscribers:
         transport = subscription.transport

@@ -80,7 +80,7 @@ def broken_listener(service: Service) -> tuple[Any, str]:
     def listener(live_table: object, notice: object) -> None: ...
 
     holder = type("Holder", (), {"listener": staticmethod(listener)})
-    service.on_notice(lambda live_table, notice: holder.listener(live_table, notice))  # type: ignore[attr-defined]
+    service.notices.listen(lambda live_table, notice: holder.listener(live_table, notice))  # type: ignore[attr-defined]
     return holder, "listener"
 
 

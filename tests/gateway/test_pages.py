@@ -186,7 +186,7 @@ async def test_a_node_without_the_newest_key_is_ready_but_not_for_new_tables(
     assert (await get(gateway.ops_port, path)).status == 200
     assert (await get(gateway.ops_port, "/metrics")).text.count("dealer_restart_needed 0.0") == 1
     earlier = HouseKeys(bytes(32))
-    service.maintenance.watch_keys(earlier, tmp_path / "nowhere")
+    service.maintenance._keys = earlier, tmp_path / "nowhere"
     await service.maintenance.refresh(service.log)
     refused, ready = await get(gateway.ops_port, path), await get(gateway.ops_port, "/readyz")
     assert (refused.status, ready.status) == (503, 200)

@@ -204,7 +204,7 @@ async def test_a_seat_taken_at_another_process_has_no_connection(
     attendance = gateway.context.presence
     await eventually(lambda: not attendance._timers)
     async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as other:
-        await other.execute(await other.load(table.id), TakeSeat("Bob"))
-    await gateway.context.service.load(table.id)
+        await other.execute(await other.lifecycle.load(table.id), TakeSeat("Bob"))
+    await gateway.context.service.lifecycle.load(table.id)
     notice = await until_presence(table.host, seat_1=True, seat_2=False)
     assert notice["seats"][1]["since"] is None

@@ -281,7 +281,7 @@ async def test_a_cosignature_makes_another_bundle(gateway, connect, monkeypatch)
     await ann.call("table.join", table=opened["table"], name="Ann", key=key)
     await host.call("table.close")
     service = gateway.context.service
-    _, note = await service.checkpoint(await service.load(opened["table"]))
+    _, note = await service.checkpoints.checkpoint(await service.lifecycle.load(opened["table"]))
     path = f"/tables/{opened['table']}/bundle.jsonl"
     before = await get(gateway.port, path)
     await ann.call("table.cosign", cosignature=COSIGNER.cosign(note, time=1_800_000_000))

@@ -14,7 +14,7 @@ async def test_the_log_keeps_when_a_command_came_in(gateway, connect, monkeypatc
     (ann,) = table.players
     service = gateway.context.service
     clock, submit = [service.now() + 1_000_000], service.log.writer.submit
-    monkeypatch.setattr(service._executor, "now", lambda: clock[0])
+    monkeypatch.setattr(service.executor, "now", lambda: clock[0])
     held, came = [], asyncio.Event()
 
     def hold(append) -> None:

@@ -132,8 +132,8 @@ async def test_a_resume_over_the_limit_gets_a_snapshot_with_a_proof(open_gateway
     spectator = await connect(gateway)
     await spectator.call("table.watch", table=table.id, after=answer["version"] - 10)
     tree = Tree()
-    for entry in await gateway.context.service.entries(
-        await gateway.context.service.load(table.id), 0, 3
+    for entry in await gateway.context.service.reader.entries(
+        await gateway.context.service.lifecycle.load(table.id), 0, 3
     ):
         tree.append(leaf_hash(entry.leaf.encode()))
     assert verify_consistency(
@@ -223,17 +223,17 @@ async def test_a_failed_resume_leaves_the_subscription_unchanged(
 ) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1)
     ann = table.players[0]
-    service, checkpoint = gateway.context.service, gateway.context.service.checkpoint
+    service, checkpoint = gateway.context.service, gateway.context.service.checkpoints.checkpoint
 
     async def locked(live_table, *, writing):
         raise DatabaseLocked("/srv/dealer.db is locked")
 
-    monkeypatch.setattr(service, "checkpoint", locked)
+    monkeypatch.setattr(service.checkpoints, "checkpoint", locked)
     with pytest.raises(Refusal) as caught:
         await ann.call("table.resume", token=table.tokens[0], after=0)
     assert (caught.value.reason, caught.value.error["data"]["temporary"]) == ("unavailable", True)
     assert "srv" not in str(caught.value)
-    monkeypatch.setattr(service, "checkpoint", checkpoint)
+    monkeypatch.setattr(service.checkpoints, "checkpoint", checkpoint)
     drawn = await ann.call("deck.draw")
     await ann.until_version(drawn["version"])
     assert ann.versions == list(range(3, drawn["version"] + 1))
@@ -247,7 +247,7 @@ async def test_a_catch_up_waits_while_the_database_is_unavailable(
     table = await seat_players(connect, gateway, players=2)
     await table.host.call("round.open", entropy="house")
     newest = (await table.host.call("deck.shuffle"))["version"]
-    entries, calls = service.entries, 0
+    entries, calls = service.reader.entries, 0
 
     async def sometimes_unavailable(*arguments):
         nonlocal calls
@@ -256,7 +256,7 @@ async def test_a_catch_up_waits_while_the_database_is_unavailable(
             raise Overloaded("busy") if calls == 2 else DatabaseUnavailable("unreachable")
         return await entries(*arguments)
 
-    monkeypatch.setattr(service, "entries", sometimes_unavailable)
+    monkeypatch.setattr(service.reader, "entries", sometimes_unavailable)
     client = await connect(gateway)
     await client.call("table.watch", table=table.id, after=0)
     await client.until(lambda: client.notices("resumed"))
@@ -275,7 +275,7 @@ async def test_a_catch_up_from_a_damaged_log_closes_the_connection(
     async def damaged(*arguments):
         raise DatabaseDamaged("a version is missing")
 
-    monkeypatch.setattr(service, "entries", damaged)
+    monkeypatch.setattr(service.reader, "entries", damaged)
     client = await connect(gateway)
     await client.call("table.watch", table=table.id, after=0)
     assert await client.wait_closed() == 1013
@@ -297,13 +297,13 @@ async def test_events_of_a_snapshot_are_pushed_before_it(gateway, connect, monke
     table = await seat_and_shuffle(connect, gateway, players=1)
     client = await connect(gateway)
     watched = await client.call("table.watch", table=table.id)
-    service, snapshot = gateway.context.service, gateway.context.service.snapshot
+    service, snapshot = gateway.context.service, gateway.context.service.checkpoints.snapshot
 
     async def after_a_draw(live_table, viewer):
         await table.players[0].call("deck.draw", count=2)
         return await snapshot(live_table, viewer)
 
-    monkeypatch.setattr(service, "snapshot", after_a_draw)
+    monkeypatch.setattr(service.checkpoints, "snapshot", after_a_draw)
     joined = await client.call("table.join", name="late")
     versions = client.versions
     assert versions == list(range(watched["version"] + 1, joined["version"] + 1))
@@ -313,7 +313,7 @@ async def test_events_of_a_snapshot_are_pushed_before_it(gateway, connect, monke
 async def test_a_token_is_checked_once(gateway, connect, monkeypatch) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1)
     checked: list[str] = []
-    tokens = gateway.context.service.tokens_of(b"")
+    tokens = gateway.context.service.tokens.of(b"")
     actor = tokens.actor
 
     def recorded(*arguments):
@@ -329,7 +329,7 @@ async def test_a_token_is_checked_once(gateway, connect, monkeypatch) -> None:
 
 async def test_a_subscription_for_a_seat_that_is_lost_has_no_viewer(gateway, connect) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1)
-    live_table = await gateway.context.service.load(table.id)
+    live_table = await gateway.context.service.lifecycle.load(table.id)
     broadcaster = gateway.context.broadcaster
     (transport,) = {one.transport for one in live_table.subscribers if one.viewer}
     subscription = broadcaster.subscribe(transport, Membership(live_table))

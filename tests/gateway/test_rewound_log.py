@@ -196,10 +196,10 @@ async def test_a_client_accuses_the_house_of_a_rewind(gateway, other, connect, u
 
 async def test_a_checkpoint_of_lost_events_is_not_stored(gateway, connect, url) -> None:
     table, service = await seat_players(connect, gateway, players=2), gateway.context.service
-    live_table = await service.load(table.id)
+    live_table = await service.lifecycle.load(table.id)
     rewind(url, 2)
     with pytest.raises(Exception, match="rewound") as caught:
-        await service.checkpoint(live_table)
+        await service.checkpoints.checkpoint(live_table)
     assert "again" in str(caught.value)
     assert await service.log.checkpoints(live_table.id) == []
-    assert (await service.checkpoint(live_table))[0] == 2
+    assert (await service.checkpoints.checkpoint(live_table))[0] == 2

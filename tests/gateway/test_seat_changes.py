@@ -65,11 +65,11 @@ async def test_a_player_that_left_at_another_node_sees_no_card_of_the_next_one(
     table = await seat_and_shuffle(connect, gateway, players=1, watch=watch)
     ann = table.players[0]
     async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as other:
-        there = await other.load(table.id)
+        there = await other.lifecycle.load(table.id)
         left = await other.execute(there, LeaveSeat(Actor(seat=1)))
         await other.execute(there, TakeSeat("Carol", seat=1))
         drawn = await other.execute(there, Draw(Actor(seat=1), 3))
-    await gateway.context.service.load(table.id)
+    await gateway.context.service.lifecycle.load(table.id)
     last = left.version if watch == "nobody" else drawn.version
     await ann.until_version(last)
     await ann.call("ping")

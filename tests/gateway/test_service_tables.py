@@ -136,7 +136,7 @@ async def test_a_ref_of_an_archived_table(service, gateway, connect) -> None:
         )
     )
     other = await connect(**with_key(key))
-    live_table = service.live_table(opened["table"])
+    live_table = service.tables.get(opened["table"])
     service.tables.remove(live_table)
     refused = await refusal(other.call("table.open", ref="m1"))
     assert refused.reason == "table_archived"

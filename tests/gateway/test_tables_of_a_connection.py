@@ -47,7 +47,7 @@ async def test_a_closed_table_counts_until_its_events_are_sent(open_gateway, con
     await watching.call("table.watch", table=table.id)
     (membership,) = (
         one.membership
-        for one in gateway.context.service.live_table(table.id).subscribers
+        for one in gateway.context.service.tables.get(table.id).subscribers
         if one.transport is not None and one.membership.is_spectator()
     )
     await watching.until(lambda: membership.is_over())

@@ -147,7 +147,7 @@ async def test_a_service_sees_its_own_ids_of_its_users(
     ada, bob, cleo = [await connect() for _ in range(3)]
     await ada.call("table.join", table=table, ticket=await ticket(shop, table, subject=odd))
     await bob.call("table.join", table=table, ticket=await ticket(shop, table, "Bob"))
-    invite = service.tokens_of(service.live_table(table).table.key).invite(bytes.fromhex(table))
+    invite = service.tokens.of(service.tables.get(table).table.key).invite(bytes.fromhex(table))
     await cleo.call("table.join", table=table, name="Cleo", invite=invite)
     at_first = {"Ada": odd, "Bob": None, "Cleo": None}
     assert await subjects(shop, table) == at_first
@@ -164,7 +164,7 @@ async def test_a_service_sees_its_own_ids_of_its_users(
     service.feed.subjects.forget()
     assert await feed_subjects(gateway, 1) == expected
     assert await subjects(bob, table) == dict.fromkeys(at_first)  # a player's
-    assert not any("4711" in line for line in await bundle_of(service, service.live_table(table)))
+    assert not any("4711" in line for line in await bundle_of(service, service.tables.get(table)))
 
 
 async def test_a_key_sees_only_the_ids_that_it_gave(service, gateway, shop, table, connect) -> None:
@@ -187,7 +187,7 @@ async def test_the_id_of_a_user_is_stored_before_the_seat_is_taken(
     store, versions = seat_subjects.record_subject, []
 
     def record_subject(*args: Any) -> None:
-        versions.append(service.live_table(table).table.version)
+        versions.append(service.tables.get(table).table.version)
         store(*args)
 
     def stop(*_: Any, **__: Any) -> None:

@@ -57,12 +57,12 @@ async def check_files(database: Path, *, saved: Mapping[str, Sequence[str]] = EM
         async with open_service(url, wal_pages=50) as service:
             rows = await service.log.fetch(_TABLES)
             for table, version in rows:
-                live_table = await service.load(table.hex())
+                live_table = await service.lifecycle.load(table.hex())
                 lines = [line.encode() async for line in service.bundle(live_table)]
                 found.tables[table.hex()] = lines[1 : 1 + version]
                 report = verify(
                     read(b"\n".join(lines) + b"\n"),
-                    key=service.public_key,
+                    key=service.keys.public_key,
                     saved=saved.get(table.hex(), ()),
                 )
                 if not report.ok:

@@ -57,11 +57,11 @@ class MaliciousServer:
         """`resume` is the number of missed events above which a client gets a snapshot."""
         opening = open_service(f"sqlite:///{self.database}")
         self.service = await self._stack.enter_async_context(opening)
-        self.service.now = self.service._executor.now = self._now(self.service.now)
+        self.service.now = self.service.executor.now = self._now(self.service.now)
         limits = replace(LIMITS, resume=resume)
         gateway = serve(self.service, port=self.port, limits=limits)
         self.port = (await self._stack.enter_async_context(gateway)).port
-        self._listeners = self.service._listeners
+        self._listeners = self.service.notices._listeners
         self._broadcaster = next(
             index
             for index, listener in enumerate(self._listeners)
@@ -86,12 +86,12 @@ class MaliciousServer:
     def expire_deadline(self, table: str) -> None:
         """Make the pending deadline of a table expire, by the monotonic clock."""
         self.pass_time()
-        live_table, deadlines = self.live_table(table), self.service.processor.deadlines
+        live_table, deadlines = self.live_table(table), self.service.lifecycle.deadlines
         deadlines._waits[live_table.id] = deadlines._waits[live_table.id]._replace(ends=0)
         deadlines.arm(live_table)
 
     def live_table(self, table: str) -> LiveTable:
-        live_table = self.service.live_table(table)
+        live_table = self.service.tables.get(table)
         assert live_table is not None
         return live_table
 
@@ -171,7 +171,7 @@ class MaliciousServer:
     # Public data
 
     async def bundle(self, table: str) -> list[bytes]:
-        live_table = await self.service.load(table)
+        live_table = await self.service.lifecycle.load(table)
         return [line.encode() async for line in self.service.bundle(live_table)]
 
     async def audit(self, *players: RecordedClient) -> Report:

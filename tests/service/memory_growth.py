@@ -77,11 +77,11 @@ async def load_all(url: str) -> None:
         tables = [table.hex() for table in found]
         bound, service.tables.bound = service.tables.bound, 1
         for table in tables:
-            await service.load(table)
+            await service.lifecycle.load(table)
         service.tables.bound = bound
         before, estimated = rss_bytes(), service.tables.bytes
         for table in tables:
-            await service.load(table)
+            await service.lifecycle.load(table)
         print(rss_bytes() - before, service.tables.bytes - estimated)
 
 

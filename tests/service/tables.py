@@ -52,7 +52,7 @@ async def shared_table(
 ) -> tuple[LiveTable, LiveTable]:
     """A table opened at one node and loaded at another, as each of them has it."""
     here = await new_table(one, entropy=entropy)
-    return here, await two.load(here.table_id)
+    return here, await two.lifecycle.load(here.table_id)
 
 
 def round_of(live_table: LiveTable) -> Round:
@@ -84,7 +84,7 @@ class Listener:
         self.versions: list[int] = []
         self.types: list[str] = []
         self._published = asyncio.Event()
-        service.on_notice(self._on_notice)
+        service.notices.listen(self._on_notice)
 
     async def until_version(self, version: int) -> None:
         await self._until(lambda: version in self.versions)

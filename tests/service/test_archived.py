@@ -16,7 +16,7 @@ from dealer.game.commands import CloseTable, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import Cosigner
 from dealer.service import LiveTable, Service
-from dealer.service.commands.deadlines import Wait
+from dealer.service.commands.table_lifecycle import Wait
 from dealer.service.operations import archiver
 from dealer.service.tables.archive import ArchiveFolder, find
 from tests.harness.damage import change_log
@@ -43,7 +43,7 @@ async def archived_elsewhere(
     """A node and its table, which another node has closed and archived meanwhile."""
     here, there = await open_service(), await open_service()
     live_table, _ = await here.open_table({"preset": "free"})
-    other = await there.load(live_table.table_id)
+    other = await there.lifecycle.load(live_table.table_id)
     await there.execute(other, CloseTable(HOST))
     await archive(url, folder, other)
     return here, live_table
@@ -51,7 +51,7 @@ async def archived_elsewhere(
 
 async def refusal_of_a_load(service: Service, live_table: LiveTable) -> str:
     with pytest.raises(TableArchived) as raised:
-        await service.load(live_table.table_id)
+        await service.lifecycle.load(live_table.table_id)
     return str(raised.value)
 
 
@@ -60,7 +60,7 @@ async def test_a_cosignature_during_the_archiving_is_refused(
     service: Service, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     live_table = await closed_table(service)
-    _, note = await service.checkpoint(live_table)
+    _, note = await service.checkpoints.checkpoint(live_table)
     line = COSIGNER.cosign(note, time=1_800_000_000)
     find_cosignable = service.checkpoints.find_cosignable
 
@@ -109,8 +109,8 @@ async def test_callers_of_a_table_archived_elsewhere_get_an_error(
         with pytest.raises(TableArchived):
             await take_seat()
         for call in (
-            partial(here.load, live_table.table_id),
-            partial(here.snapshot, live_table, SPECTATOR),
+            partial(here.lifecycle.load, live_table.table_id),
+            partial(here.checkpoints.snapshot, live_table, SPECTATOR),
             take_seat,
         ):
             with pytest.raises(TableArchived):
@@ -124,7 +124,7 @@ async def test_a_table_archived_elsewhere_is_not_woken_again(
     here, live_table = await archived_elsewhere(open_service, url, tmp_path)
     live_table.timer = asyncio.get_running_loop().call_later(3600, lambda: None)
     with pytest.raises(TableArchived):
-        await here.load(live_table.table_id)
+        await here.lifecycle.load(live_table.table_id)
     assert live_table.idle()
 
 
@@ -143,12 +143,13 @@ async def test_a_table_archived_while_asleep_leaves_no_wait(
     open_service: OpenService, url: str, tmp_path: Path
 ) -> None:
     here, live_table = await archived_elsewhere(open_service, url, tmp_path)
-    waits = here.processor.deadlines._waits
-    waits[live_table.id] = Wait((1, 1, False, 0), 0.0)
+    waits = here.lifecycle.deadlines._waits
+    timer = asyncio.get_running_loop().call_later(3600, lambda: None)
+    waits[live_table.id] = Wait((1, 1, False, 0), 0.0, timer)
     here.tables._tables.clear()
-    with pytest.raises(TableArchived):
-        await here.lifecycle._wake(live_table.table_id)
+    await here.lifecycle._wake(live_table.id)
     assert waits == {}
+    assert timer.cancelled()
 
 
 async def test_two_that_find_a_table_archived_both_get_the_refusal(
@@ -166,10 +167,10 @@ async def test_two_that_find_a_table_archived_both_get_the_refusal(
 
     with monkeypatch.context() as patch:
         patch.setattr(here.log, "head", head_later)
-        second = asyncio.create_task(here.catch_up(live_table))
+        second = asyncio.create_task(here.lifecycle.catch_up(live_table))
         await asked.wait()
     with pytest.raises(TableArchived):
-        await here.catch_up(live_table)
+        await here.lifecycle.catch_up(live_table)
     go_on.set()
     with pytest.raises(TableArchived):
         await second

@@ -64,7 +64,7 @@ async def test_idle_tables_close_with_their_round_and_verify(
     closer = await closer_of(service, monkeypatch, empty=0, idle=HOUR, later=2 * HOUR)
     assert await closer.slice() == 5
     lines = [line async for line in service.bundle(opened["playing"])]
-    report = verify(lines, key=service.public_key)
+    report = verify(lines, key=service.keys.public_key)
     assert report.fault is None
     assert '"RoundClosed"' in "".join(lines)
 

@@ -33,9 +33,9 @@ async def test_a_hidden_part_of_a_closed_round_that_another_encrypted_is_not_sho
     sql = "UPDATE event SET hidden = ? WHERE stream = TABLE AND version = ?"
     await change_table(service.log, live_table, sql, (forged, drawn))
     other = await open_service()
-    loaded = await other.load(live_table.table_id)
+    loaded = await other.lifecycle.load(live_table.table_id)
     with pytest.raises(DatabaseDamaged, match=f"The hidden part of version {drawn} is not the one"):
-        await other.entries(loaded, drawn - 1, 1)
+        await other.reader.entries(loaded, drawn - 1, 1)
 
 
 CHANGES: dict[str, tuple[str, object]] = {
@@ -60,4 +60,4 @@ async def test_an_event_that_does_not_follow_is_damage(
     await change_table(service.log, live_table, sql, (value, drawn))
     other = await open_service()
     with pytest.raises(DatabaseDamaged):
-        await other.load(live_table.table_id)
+        await other.lifecycle.load(live_table.table_id)

@@ -21,10 +21,13 @@ async def test_a_void_state_is_not_signed(open_service) -> None:
     here, there = await shared_table(one, two)
     await two.execute(there, TakeSeat("Dan"))
     one.submit(here, TakeSeat("Eve"), done=lambda _: None)
-    seen = await one.snapshot(here, SPECTATOR)
+    seen = await one.checkpoints.snapshot(here, SPECTATOR)
     tree = Tree()
     tree.extend(
-        [leaf_hash(entry.leaf.encode()) for entry in await one.entries(here, 0, seen.version)]
+        [
+            leaf_hash(entry.leaf.encode())
+            for entry in await one.reader.entries(here, 0, seen.version)
+        ]
     )
     assert read_checkpoint(seen.checkpoint).root == tree.root()
 
@@ -53,7 +56,7 @@ async def test_a_command_that_changes_nothing_is_not_answered_from_a_void_state(
 async def test_a_lost_seat_cannot_act(open_service) -> None:
     one, two = await open_service(), await open_service()
     here = await shuffled_table(one)
-    there = await two.load(here.table_id)
+    there = await two.lifecycle.load(here.table_id)
     ann = Actor(seat=1, taken_at=here.table.seats[1].taken_at)
     await two.execute(there, LeaveSeat(ann))
     await two.execute(there, TakeSeat("Carol", seat=1))
@@ -77,7 +80,7 @@ async def test_an_internal_error_in_a_quick_reload_is_reported(open_service) -> 
 
     one.loader._follow = fail
     try:
-        await one.catch_up(here)
+        await one.lifecycle.catch_up(here)
     finally:
         loop.set_exception_handler(None)
     assert here.committed == there.committed

@@ -45,7 +45,7 @@ async def test_a_damaged_table_is_not_loaded(
     await change_log(writer.log, statement)
     with caplog.at_level(logging.ERROR, "dealer"):
         for _ in range(3):
-            assert isinstance(await refused(service.load(table)), DatabaseDamaged)
+            assert isinstance(await refused(service.lifecycle.load(table)), DatabaseDamaged)
     assert [record.getMessage() for record in caplog.records] == ["table damaged"]
     assert list(service.tables) == []
     (line,) = service.damaged.lines()
@@ -58,17 +58,17 @@ async def test_a_table_in_memory_is_given_up_and_loaded_when_it_is_repaired(
 ) -> None:
     live_table = await shuffled_table(service)
     notices: list[CommitNotice] = []
-    service.on_notice(lambda _, notice: notices.append(notice))
+    service.notices.listen(lambda _, notice: notices.append(notice))
     before = live_table.committed
     await change_log(service.log, statement)
-    await refused(service.load(live_table.table_id))
+    await refused(service.lifecycle.load(live_table.table_id))
     assert live_table.state is TableState.UNREADABLE
     assert [notice.reset for notice in notices] == [True]
-    assert service.live_table(live_table.table_id) is None
+    assert service.tables.get(live_table.table_id) is None
     assert isinstance(await refused(service.execute(live_table, CloseRound(HOST))), Unavailable)
-    assert isinstance(await refused(service.catch_up(live_table)), DatabaseDamaged)
+    assert isinstance(await refused(service.lifecycle.catch_up(live_table)), DatabaseDamaged)
     await change_log(service.log, TOO_LOW if statement == TOO_HIGH else TOO_HIGH)
-    repaired = await service.load(live_table.table_id)
+    repaired = await service.lifecycle.load(live_table.table_id)
     assert repaired is not live_table
     assert repaired.committed == before
     assert len(service.damaged) == 0
@@ -87,7 +87,7 @@ async def test_an_append_that_meets_damage_is_answered(service: Service) -> None
 async def test_signed_events_that_are_missing_with_their_version(service: Service) -> None:
     """Rows and version fit, and a checkpoint of what is not there is left."""
     live_table = await new_table(service)
-    await service.checkpoint(live_table)
+    await service.checkpoints.checkpoint(live_table)
     await change_log(service.log, NEWEST)
     await change_log(service.log, TOO_LOW)
     assert isinstance(await refused(bundle(service, live_table)), DatabaseDamaged)
@@ -95,9 +95,9 @@ async def test_signed_events_that_are_missing_with_their_version(service: Servic
 
 async def test_a_table_in_memory_whose_signed_head_is_past_it(service: Service) -> None:
     live_table = await new_table(service)
-    await service.checkpoint(live_table)
+    await service.checkpoints.checkpoint(live_table)
     await change_log(service.log, "UPDATE checkpoint SET size = size + 1")
-    assert isinstance(await refused(service.checkpoint(live_table)), DatabaseDamaged)
+    assert isinstance(await refused(service.checkpoints.checkpoint(live_table)), DatabaseDamaged)
 
 
 async def test_a_row_in_the_middle_is_missing_while_the_table_is_in_memory(
@@ -106,7 +106,7 @@ async def test_a_row_in_the_middle_is_missing_while_the_table_is_in_memory(
     live_table = await shuffled_table(service)
     await change_log(service.log, MIDDLE)
     service.recent.forget()
-    for work in (service.entries(live_table, 0), bundle(service, live_table)):
+    for work in (service.reader.entries(live_table, 0), bundle(service, live_table)):
         assert isinstance(await refused(work), DatabaseDamaged)
     assert live_table.table_id in service.damaged
     await service.execute(live_table, CloseRound(HOST))
@@ -130,10 +130,10 @@ async def test_a_bug_in_a_reload_leaves_no_caller_waiting(
         live_table.begin_reload()
         waiting = asyncio.ensure_future(service.execute(live_table, CloseRound(HOST)))
         await asyncio.sleep(0)
-        service._reloader.start_if_due(live_table)
+        service.lifecycle.reload_if_due(live_table)
         assert isinstance(await refused(waiting), Unavailable)
     assert len(reported) == 1
-    again = await service.load(live_table.table_id)
+    again = await service.lifecycle.load(live_table.table_id)
     await service.execute(again, CloseRound(HOST))
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from dealer.errors import CommandReused, UnknownTable
 from dealer.gateway.wire.params import TableOpen
-from dealer.service import IdempotencyKey, Service
+from dealer.service import IdempotencyKey, LiveTable, Service
 from dealer.service.tables.decks import LENGTH, deck_key, new_deck_id
+from dealer.service.tables.table_ids import id_and_key
 from tests.service.bare_service import bare_service
 
 
@@ -21,14 +22,19 @@ def test_ids_are_of_small_letters_and_digits() -> None:
     assert all(id.isalnum() and id == id.lower() for id in ids)
 
 
+async def table_of(service: Service, deck: str) -> LiveTable:
+    table, _ = await id_and_key(deck_key(deck), service.log, service.keys, now=service.now())
+    return await service.lifecycle.load(table.hex())
+
+
 async def test_a_deck_is_found_by_its_id_only(tmp_path: Path) -> None:
     id = new_deck_id()
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     async with bare_service(url) as service:
         opened, _ = await service.open_table({}, key=deck_key(id))
-        assert await service.table_opened_by(deck_key(id)) is opened
+        assert await table_of(service, id) is opened
         with pytest.raises(UnknownTable):
-            await service.table_opened_by(deck_key(new_deck_id()))
+            await table_of(service, new_deck_id())
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())  # noqa: ASYNC240
     assert opened.id in stored
     assert id.encode() not in stored

@@ -19,6 +19,11 @@ from tests.service.tables import HOST, OPEN_ROUND
 MIB = 2**20
 
 
+def watch(service: Service, folder: Path, *, floor: int) -> None:
+    """Let the service measure the disk of this folder."""
+    service.maintenance._folder, service.maintenance._floor = folder, floor
+
+
 async def set_free_space(service: Service, monkeypatch: pytest.MonkeyPatch, mib: float) -> None:
     """Change the free space of the disk, and let the service measure it."""
 
@@ -34,7 +39,7 @@ async def set_free_space(service: Service, monkeypatch: pytest.MonkeyPatch, mib:
 async def test_on_a_full_disk_rounds_end_and_none_begins(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.maintenance.watch_disk(tmp_path, floor=100 * MIB)
+    watch(service, tmp_path, floor=100 * MIB)
     live_table, _ = await service.open_table({})
     await service.execute(live_table, OPEN_ROUND)
     await set_free_space(service, monkeypatch, 99)
@@ -80,6 +85,6 @@ async def test_a_full_disk_is_logged_and_the_server_stays_ready(
 async def test_a_disk_that_cannot_be_measured_refuses_nothing(
     service: Service, tmp_path: Path
 ) -> None:
-    service.maintenance.watch_disk(tmp_path / "nowhere", floor=2**60)
+    watch(service, tmp_path / "nowhere", floor=2**60)
     await service.maintenance.measure_disk()
     await service.open_table({})

@@ -18,7 +18,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.service import IdempotencyKey
-from dealer.service.commands import deadlines
+from dealer.service.commands import table_lifecycle
 from dealer.service.nodes import head_poller
 from dealer.service.tables.live_table import TableState
 from tests.harness.postgres import query
@@ -48,10 +48,10 @@ async def test_a_table_that_cannot_be_read_does_not_delay_others(
     one, two = await open_nodes(2)
     bad, good = await new_table(one), await new_table(one)
     for table in (bad, good):
-        (await two.load(table.table_id)).subscribers.add("a subscriber")
+        (await two.lifecycle.load(table.table_id)).subscribers.add("a subscriber")
     await asyncio.to_thread(query, postgres_url, UNKNOWN_EVENT, bad.id)
     listener = Listener(two)
-    loaded = two.live_table(bad.table_id)
+    loaded = two.tables.get(bad.table_id)
     assert loaded is not None
     async with asyncio.timeout(20):
         while loaded.state is TableState.ACTIVE:  # noqa: ASYNC110  until it was tried
@@ -66,7 +66,10 @@ async def test_requests_to_a_table_that_cannot_be_read_get_an_error(
     one, two = await open_nodes(2)
     bad, there = await shared_table(one, two)
     await asyncio.to_thread(query, postgres_url, UNKNOWN_EVENT, bad.id)
-    for call in (lambda: two.load(bad.table_id), lambda: two.execute(there, Draw(Actor(seat=1)))):
+    for call in (
+        lambda: two.lifecycle.load(bad.table_id),
+        lambda: two.execute(there, Draw(Actor(seat=1))),
+    ):
         async with asyncio.timeout(20):
             with pytest.raises(DealerError):
                 await call()
@@ -86,11 +89,11 @@ async def test_a_caller_that_joins_a_running_load_is_up_to_date(
         return found
 
     monkeypatch.setattr(two.loader, "load", slowly)
-    first = asyncio.create_task(two.load(table.table_id))
+    first = asyncio.create_task(two.lifecycle.load(table.table_id))
     async with asyncio.timeout(20):
         await has_read.wait()
         done = await one.execute(table, TakeSeat("Eve"))
-        second = asyncio.create_task(two.load(table.table_id))
+        second = asyncio.create_task(two.lifecycle.load(table.table_id))
         await asyncio.sleep(0)
         may_end.set()
         assert (await second).committed >= done.version
@@ -103,7 +106,7 @@ async def test_a_table_evicted_during_a_load_is_in_memory_again(
     one, two = await open_nodes(2)
     two.tables.bound = 1
     here, another = await new_table(one), await new_table(one)
-    await two.load(here.table_id)
+    await two.lifecycle.load(here.table_id)
     head, has_read, may_end = two.log.head, asyncio.Event(), asyncio.Event()
 
     async def slowly(table: bytes) -> int | None:
@@ -114,14 +117,14 @@ async def test_a_table_evicted_during_a_load_is_in_memory_again(
         return found
 
     monkeypatch.setattr(two.log, "head", slowly)
-    loading = asyncio.create_task(two.load(here.table_id))
+    loading = asyncio.create_task(two.lifecycle.load(here.table_id))
     async with asyncio.timeout(20):
         await has_read.wait()
-        await two.load(another.table_id)
-        assert two.live_table(here.table_id) is None
+        await two.lifecycle.load(another.table_id)
+        assert two.tables.get(here.table_id) is None
         may_end.set()
         loaded = await loading
-        assert two.live_table(here.table_id) is loaded
+        assert two.tables.get(here.table_id) is loaded
 
 
 async def test_a_waiting_draw_fails_when_its_shuffle_is_void(
@@ -131,14 +134,14 @@ async def test_a_waiting_draw_fails_when_its_shuffle_is_void(
     here = await new_table(one, entropy="players")
 
     def draw(seat: int) -> asyncio.Task[Any]:
-        drawing = one.draw_at_random(here, DrawAtRandom(Actor(seat=seat)))
+        drawing = one.random_draws.draw(here, DrawAtRandom(Actor(seat=seat)))
         return asyncio.create_task(drawing)
 
     waiting = draw(1)
     await asyncio.sleep(0)
     await commit_entropy(one, here, 1, 2)
     await reveal_entropy(one, here, 1)
-    await two.execute(await two.load(here.table_id), TakeSeat("Eve"))
+    await two.execute(await two.lifecycle.load(here.table_id), TakeSeat("Eve"))
     # The shuffle of the first draw ends, and the next one's begins, on a state that is void.
     sealing = asyncio.create_task(one.execute(here, RevealEntropy(Actor(seat=2), 1, 0, NONCE)))
     await asyncio.sleep(0)
@@ -180,7 +183,7 @@ async def test_a_signed_head_is_one_that_this_node_has(
         return await newest(table, **range_)
 
     monkeypatch.setattr(two.log, "newest_checkpoint", after_a_shuffle)
-    size, _ = await two.checkpoint(there)
+    size, _ = await two.checkpoints.checkpoint(there)
     assert size == there.committed == here.committed
 
 
@@ -201,11 +204,11 @@ async def test_a_deadline_that_cannot_be_written_is_retried_with_a_pause(
             twice.set()
         submit(live_table, request)
 
-    monkeypatch.setattr(one.processor.deadlines, "_submit", counted)
+    monkeypatch.setattr(one.lifecycle, "_decide", counted)
     loop = asyncio.get_running_loop()
     while not attempts:  # noqa: ASYNC110  the timer makes the first attempt
         await asyncio.sleep(0.01)
     begun = loop.time()
     async with asyncio.timeout(20):
         await twice.wait()
-    assert loop.time() - begun > deadlines.RETRY_SECONDS / 2
+    assert loop.time() - begun > table_lifecycle.DEADLINE_RETRY_SECONDS / 2

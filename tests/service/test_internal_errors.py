@@ -119,7 +119,7 @@ async def test_a_repetition_is_answered_though_reading_its_events_fails(
     live_table = await new_table(service)
     key = IdempotencyKey("seat", "one", b"content")
     await service.execute(live_table, StartShuffle(HOST), key=key)
-    monkeypatch.setattr(service.processor.reloader, "catch_up", fail)
+    monkeypatch.setattr(service.lifecycle, "catch_up", fail)
     with pytest.raises(Unavailable):
         await service.execute(live_table, StartShuffle(HOST), key=key)
     assert [type(error) for error in reported] == [ZeroDivisionError]
@@ -131,7 +131,7 @@ async def test_refusals_are_answered_though_confirming_them_fails(
     service = await open_service()
     live_table = await new_table(service)
     monkeypatch.setattr(service.log, "shared", True)
-    monkeypatch.setattr(service.processor.reloader, "catch_up", fail)
+    monkeypatch.setattr(service.lifecycle, "catch_up", fail)
     outcomes = Outcomes(2)
     for name in ("one", "two"):
         service.submit(live_table, TakeSeat("player 0"), done=outcomes.of(name))
@@ -145,12 +145,13 @@ async def test_a_table_whose_reload_cannot_be_published_is_loaded_again(
     one, two = await open_service(), await open_service()
     here, there = await shared_table(one, two)
     await two.execute(there, TakeSeat("Dan"))
-    monkeypatch.setattr(one.processor.reloader, "_on_foreign_events", fail)
+    monkeypatch.setattr(one.lifecycle, "_record_mark", fail)
     outcomes = Outcomes(2)
     for name in ("Eve", "Fay"):
         one.submit(here, TakeSeat(name), done=outcomes.of(name))
     assert await outcomes.kinds() == {"Eve": Unavailable, "Fay": Unavailable}
-    fresh = await one.load(here.table_id)
+    monkeypatch.undo()
+    fresh = await one.lifecycle.load(here.table_id)
     assert fresh is not here
     assert fresh.committed == there.committed
     assert [type(error) for error in reported] == [ZeroDivisionError]

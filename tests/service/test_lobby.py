@@ -86,7 +86,7 @@ async def test_one_network_cannot_fill_the_lobby_and_a_response_is_bounded(
     assert len(ids) == LISTED
     assert set(ids) <= set(unknown)  # the newest; tables of unknown openers are not limited
     for table in unknown:
-        live_table = await service.load(table)
+        live_table = await service.lifecycle.load(table)
         await service.execute(live_table, CloseTable(HOST))
     tables = await listed(service)
     ids = [one["table"] for one in tables]
@@ -103,11 +103,11 @@ async def test_closed_tables_are_listed_by_the_same_rules(service: Service) -> N
         *await open_many(service, "192.0.2.7", 1),
     ]
     for table in (public, hidden, private):
-        await service.execute(await service.load(table), CloseTable(HOST))
+        await service.execute(await service.lifecycle.load(table), CloseTable(HOST))
     assert [one["table"] for one in await listed(service)] == [still_open]
     assert [one["table"] for one in await service.finished.tables()] == [public]
     for table in await open_many(service, "198.51.100.9", 8):
-        await service.execute(await service.load(table), CloseTable(HOST))
+        await service.execute(await service.lifecycle.load(table), CloseTable(HOST))
     await service.log.run_when_idle(Projector().slice)
     service.finished._stale_at = 0.0
     assert len(await service.finished.tables()) == 1 + 5  # of one network
@@ -137,7 +137,7 @@ _INDEXES = {
 async def test_an_archived_table_leaves_no_opener(service: Service) -> None:
     (table,) = await open_many(service, "192.0.2.7", 1)
     await listed(service)
-    live_table = await service.load(table)
+    live_table = await service.lifecycle.load(table)
     await service.execute(live_table, CloseTable(HOST))
     notes = await service.log.checkpoints(live_table.id)
     digest = admin.notes_digest(notes)
@@ -157,7 +157,7 @@ async def test_an_archived_table_leaves_no_opener(service: Service) -> None:
 async def test_private_tables_are_not_listed(service: Service) -> None:
     (private,) = await open_many(service, "192.0.2.7", 1, watch="nobody")
     (public,) = await open_many(service, "192.0.2.8", 1, note={"watch": "nobody"})
-    await service.execute(await service.load(private), TakeSeat("a player"))
+    await service.execute(await service.lifecycle.load(private), TakeSeat("a player"))
     assert [one["table"] for one in await listed(service)] == [public]
 
 

@@ -23,7 +23,7 @@ async def peeked_table(service: Service) -> LiveTable:
 
 
 def keys_of(service: Service) -> Keys:
-    return {service.public_key: service._key}
+    return {service.keys.public_key: service.keys}
 
 
 async def test_an_intact_log_is_checked_wholly_with_its_key(service: Service) -> None:

@@ -40,7 +40,7 @@ async def test_a_table_without_a_due_head_is_not_loaded(
     await change_table(service.log, live_table, delete)
     other = await open_service()
     with pytest.raises(DatabaseDamaged, match=rf"at version {version} \({type_}\) is missing"):
-        await other.load(live_table.table_id)
+        await other.lifecycle.load(live_table.table_id)
 
 
 async def test_no_head_is_signed_over_a_log_that_was_altered_where_heads_were_deleted(
@@ -58,7 +58,7 @@ async def test_no_head_is_signed_over_a_log_that_was_altered_where_heads_were_de
     )
     other = await open_service()
     with pytest.raises(DatabaseDamaged, match="is missing"):
-        await other.load(live_table.table_id)
+        await other.lifecycle.load(live_table.table_id)
     assert await other.log.newest_checkpoint(live_table.id) is None
 
 
@@ -67,7 +67,7 @@ async def test_a_reload_finds_that_a_head_of_the_tail_is_missing(
 ) -> None:
     other = await open_service()
     here = await new_table(service)
-    there = await other.load(here.table_id)
+    there = await other.lifecycle.load(here.table_id)
     await service.execute(here, StartShuffle(HOST))
     await change_table(service.log, here, "DELETE FROM checkpoint WHERE stream = TABLE")
     with pytest.raises(DatabaseDamaged, match="is missing"):
@@ -79,20 +79,20 @@ async def test_a_savepoint_is_not_used_where_a_head_after_it_is_missing(
     service: Service, open_service: OpenService
 ) -> None:
     live_table = await long_table(service)
-    saved = await savepoints.read(service.log, service._key, live_table.id)
+    saved = await savepoints.read(service.log, service.keys, live_table.id)
     assert saved is not None
     signed = live_table.storing.signed
     await service.execute(live_table, CloseRound(HOST))
     await settled(service)
     put = partial(
-        savepoints.put, keys=service._key, table=live_table.id, saved=saved, nonce=bytes(12)
+        savepoints.put, keys=service.keys, table=live_table.id, saved=saved, nonce=bytes(12)
     )
     await service.log.run_when_idle(put)
     delete = f"DELETE FROM checkpoint WHERE stream = TABLE AND size > {signed}"
     await change_table(service.log, live_table, delete)
     other = await open_service()
     with pytest.raises(DatabaseDamaged, match="is missing"):
-        await other.load(live_table.table_id)
+        await other.lifecycle.load(live_table.table_id)
     assert (other.savepoints.used, other.savepoints.refused) == (0, 1)
 
 
@@ -104,4 +104,4 @@ async def test_events_after_the_newest_head_need_none(
     await service.execute(live_table, StartShuffle(HOST))
     await service.execute(live_table, Draw(Actor(seat=1)))
     other = await open_service()
-    assert (await other.load(live_table.table_id)).committed == live_table.committed
+    assert (await other.lifecycle.load(live_table.table_id)).committed == live_table.committed

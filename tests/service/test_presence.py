@@ -150,7 +150,7 @@ async def table_with_cosigners(service: Service) -> LiveTable:
 
 
 async def lines_of(service: Service, live_table: LiveTable) -> list[str]:
-    size, note = await service.checkpoint(live_table)
+    size, note = await service.checkpoints.checkpoint(live_table)
     return [cosigner.cosign(note, time=1_800_000_000 + size) for cosigner in COSIGNERS]
 
 
@@ -158,7 +158,7 @@ async def test_all_cosignatures_are_stored_together(service: Service, monkeypatc
     here = await table_with_cosigners(service)
     notices: list[CommitNotice] = []
     lines = await lines_of(service, here)
-    service.on_notice(lambda _, notice: notices.append(notice))
+    service.notices.listen(lambda _, notice: notices.append(notice))
     puts, put_note = [], service.log.put_checkpoint
 
     def put_checkpoint(*note):
@@ -187,7 +187,7 @@ async def test_all_cosignatures_are_stored_together(service: Service, monkeypatc
 
 async def test_a_repeated_cosignature_writes_nothing(service: Service) -> None:
     here = await table_with_cosigners(service)
-    size, note = await service.checkpoint(here)
+    size, note = await service.checkpoints.checkpoint(here)
     first = await service.checkpoints.cosign(here, COSIGNERS[0].cosign(note, time=1))
     again = await service.checkpoints.cosign(here, COSIGNERS[0].cosign(note, time=2))
     assert again == first
@@ -201,7 +201,7 @@ async def test_a_closed_table_takes_cosignatures_of_its_latest_checkpoints(
     early = await lines_of(service, here)
     for number in range(COSIGNABLE - 2):
         await service.execute(here, TakeSeat(f"late {number}"))
-        await service.checkpoint(here)
+        await service.checkpoints.checkpoint(here)
     await service.execute(here, CloseTable(HOST))
     size, _ = await service.checkpoints.cosign(here, (await lines_of(service, here))[0])
     assert size == here.committed
@@ -214,9 +214,9 @@ async def test_a_cosignature_is_pushed_at_other_nodes_by_the_poll_alone(open_ser
     one, two = await open_service(), await open_service()
     here = await table_with_cosigners(one)
     lines = await lines_of(one, here)
-    there = await two.load(here.table_id)
+    there = await two.lifecycle.load(here.table_id)
     notices: list[CommitNotice] = []
-    two.on_notice(lambda _, notice: notices.append(notice))
+    two.notices.listen(lambda _, notice: notices.append(notice))
     await two.head_poller.check([there])
     assert notices == []
     done = await one.checkpoints.cosign(here, lines[0])
@@ -225,7 +225,7 @@ async def test_a_cosignature_is_pushed_at_other_nodes_by_the_poll_alone(open_ser
     assert [notice.notes for notice in notices] == [[done]]
     # Cosignatures attached at both nodes at once reach both.
     others: list[CommitNotice] = []
-    one.on_notice(lambda _, notice: others.append(notice))
+    one.notices.listen(lambda _, notice: others.append(notice))
     await asyncio.gather(
         one.checkpoints.cosign(here, lines[1]), two.checkpoints.cosign(there, lines[2])
     )

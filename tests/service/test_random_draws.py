@@ -47,7 +47,7 @@ async def contribute(service: Service, live_table: LiveTable, k: int) -> None:
 def at_random(service: Service, live_table: LiveTable, seat: int) -> asyncio.Task[CommandResult]:
     """A draw of two cards; each call of a seat repeats one command."""
     sent: dict[str, Any] = {"key": IdempotencyKey(f"seat:{seat}", "r", b"random")}
-    draw = service.draw_at_random(live_table, DrawAtRandom(Actor(seat=seat), 2), **sent)
+    draw = service.random_draws.draw(live_table, DrawAtRandom(Actor(seat=seat), 2), **sent)
     return asyncio.ensure_future(draw)
 
 
@@ -99,13 +99,15 @@ async def test_a_repetition_after_a_long_shuffle_and_a_restart_draws_no_more(
     await service.execute(live_table, OpenRound(HOST, deck, "players", 10_000, 10_000))
     sent = {"key": IdempotencyKey("seat:1", "r", b"random")}
     command = DrawAtRandom(Actor(seat=1), 1010)
-    first = asyncio.ensure_future(service.draw_at_random(live_table, command, **sent))
+    first = asyncio.ensure_future(service.random_draws.draw(live_table, command, **sent))
     await asyncio.sleep(0)
     await commit_entropy(service, live_table, 1)
     await reveal_entropy(service, live_table, 1)
     done = await first
     other = await open_service()
-    again = await other.draw_at_random(await other.load(live_table.table_id), command, **sent)
+    again = await other.random_draws.draw(
+        await other.lifecycle.load(live_table.table_id), command, **sent
+    )
     assert again == done
 
 
@@ -113,7 +115,7 @@ async def test_a_draw_of_a_player_who_left_is_void(service: Service) -> None:
     """Also if another has taken the seat by the time of the seal."""
     live_table = await new_table(service, entropy="players")
     ann = Actor(seat=1, taken_at=live_table.table.seats[1].taken_at)
-    draw = asyncio.ensure_future(service.draw_at_random(live_table, DrawAtRandom(ann, 2)))
+    draw = asyncio.ensure_future(service.random_draws.draw(live_table, DrawAtRandom(ann, 2)))
     await asyncio.sleep(0)
     await service.execute(live_table, LeaveSeat(ann))
     await service.execute(live_table, TakeSeat("Carol", seat=1))
@@ -142,11 +144,11 @@ async def test_a_repetition_finds_a_draw_that_another_process_sealed(
     here = await new_table(one, entropy="players")
     lost = at_random(one, here, 1)
     await asyncio.sleep(0)
-    there = await two.load(here.table_id)
+    there = await two.lifecycle.load(here.table_id)
     while there.table.round.shuffle is None:
-        there = await two.load(here.table_id)
+        there = await two.lifecycle.load(here.table_id)
     await contribute(two, there, 0)
-    await one.load(here.table_id)
+    await one.lifecycle.load(here.table_id)
     with pytest.raises(Unavailable):
         await lost
     done = await at_random(one, here, 1)
@@ -170,7 +172,9 @@ async def test_two_draws_whose_seals_are_lost_are_both_answered(open_service) ->
     await asyncio.sleep(0)
     await commit_entropy(one, here, 1, 2)
     await reveal_entropy(one, here, 1)
-    await two.execute(await two.load(there.table_id), TakeSeat("Dan"))  # nothing here is new now
+    await two.execute(
+        await two.lifecycle.load(there.table_id), TakeSeat("Dan")
+    )  # nothing here is new now
     submit(2, RevealEntropy, 0)
     second = at_random(one, here, 2)
     await asyncio.sleep(0)
@@ -269,4 +273,4 @@ async def test_a_repetition_after_a_move_gets_the_first_answer(service: Service)
     assert moved is not None
     again = DrawAtRandom(Actor(seat=3, taken_at=moved.taken_at), 2)
     key = IdempotencyKey("seat:1", "r", b"random")
-    assert await service.draw_at_random(live_table, again, key=key) == drawn
+    assert await service.random_draws.draw(live_table, again, key=key) == drawn

@@ -35,7 +35,7 @@ def test_a_stored_command_is_exact_or_absent(steps: list[tuple[int, bool]]) -> N
         assert recent.get(name) is command
         if settled:
             committed_as[name] = command.digest, version, number
-            recent.settle(name, *committed_as[name])
+            recent.add(name, *committed_as[name])
             latest = [*latest, name][-BUCKET:]
     for name, command in model.items():
         found = recent.get(name)
@@ -55,7 +55,7 @@ def test_memory_of_stored_commands_is_bounded() -> None:
     recent = RecentCommands()
     for number in range(10_000):
         recent.pending[str(number)] = in_flight(str(number), bytes(16))
-        recent.settle(str(number), bytes(16), number, 1)
+        recent.add(str(number), bytes(16), number, 1)
     found = [recent.get(str(number)) for number in range(10_000)]
     assert recent.size < BUCKETS * BUCKET * 64
     assert sum(map(bool, found)) == BUCKETS * BUCKET

@@ -21,6 +21,7 @@ from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuff
 from dealer.proof.verify import verify
 from dealer.service import Service, build
 from dealer.service.build import open_service
+from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.identity.admin import read_audit_entries
 from dealer.service.operations import restore_check
 from dealer.service.operations.close_tables import close_tables
@@ -118,7 +119,7 @@ async def journal(service: Service) -> list[str]:
 
 
 async def is_closed(service: Service, table: str) -> bool:
-    return bool((await service.load(table)).table.closed)
+    return bool((await service.lifecycle.load(table)).table.closed)
 
 
 async def test_an_older_copy_is_closed_before_anything_is_served(
@@ -129,19 +130,19 @@ async def test_an_older_copy_is_closed_before_anything_is_served(
         other = await new_table(service)
     copy = await copies.take()
     async with opened() as service:
-        live_table = await service.load(live_table.table_id)
+        live_table = await service.lifecycle.load(live_table.table_id)
         await service.execute(live_table, CloseRound(HOST))  # its secret is public now
         public = await bundle_of(service, live_table)
     await copies.restore(copy)
     async with opened() as service:
         assert [await is_closed(service, one.table_id) for one in (live_table, other)] == [True] * 2
         assert (await journal(service))[0] == "restore"
-        live_table = await service.load(live_table.table_id)
+        live_table = await service.lifecycle.load(live_table.table_id)
         with pytest.raises(TableIsClosed):
             await service.execute(live_table, Draw(Actor(seat=1)))
-        report = verify(await bundle_of(service, live_table), key=service.public_key)
+        report = verify(await bundle_of(service, live_table), key=service.keys.public_key)
         assert report.ok
-        assert verify(public, key=service.public_key).ok
+        assert verify(public, key=service.keys.public_key).ok
         new = await new_table(service)
     assert "database older than its mark" in [record.message for record in caplog.records]
     async with opened() as service:  # it closes tables once
@@ -154,10 +155,10 @@ async def test_a_complete_copy_continues(opened: Open, copies: Copies) -> None:
         live_table = await table_with_a_draw(service)
     copy = await copies.take()
     async with opened() as service:  # only events count, because players have seen them
-        await service.load(live_table.table_id)
+        await service.lifecycle.load(live_table.table_id)
     await copies.restore(copy)
     async with opened() as service:
-        live_table = await service.load(live_table.table_id)
+        live_table = await service.lifecycle.load(live_table.table_id)
         await service.execute(live_table, Draw(Actor(seat=2)))
         assert "restore" not in await journal(service)
 
@@ -171,12 +172,16 @@ async def test_a_copy_with_other_events_is_closed(
         live_table = await table_with_a_draw(service)
     copy = await copies.take()
     async with opened() as service:
-        await service.execute(await service.load(live_table.table_id), Draw(Actor(seat=2)))
+        await service.execute(
+            await service.lifecycle.load(live_table.table_id), Draw(Actor(seat=2))
+        )
     await copies.restore(copy)
     (tmp_path / "elsewhere").mkdir()
     async with opened(marks=tmp_path / "elsewhere") as service:
         for _ in range(5):
-            await service.execute(await service.load(live_table.table_id), Draw(Actor(seat=2)))
+            await service.execute(
+                await service.lifecycle.load(live_table.table_id), Draw(Actor(seat=2))
+            )
     async with opened() as service:
         assert await is_closed(service, live_table.table_id)
 
@@ -196,9 +201,9 @@ async def test_a_shuffle_that_waits_does_not_keep_a_table_open(
         await new_table(service)
     await copies.restore(copy)
     async with opened() as service:
-        live_table = await service.load(live_table.table_id)
+        live_table = await service.lifecycle.load(live_table.table_id)
         assert live_table.table.closed
-        report = verify(await bundle_of(service, live_table), key=service.public_key)
+        report = verify(await bundle_of(service, live_table), key=service.keys.public_key)
         assert report.ok, report.fault
         assert report.remarks.voided == committed
 
@@ -242,15 +247,15 @@ async def test_a_damaged_table_does_not_keep_others_open(
     async with opened() as service:
         await new_table(service)
     await copies.restore(copy)
-    load = Service.load
+    load = TableLifecycle.load
 
-    async def load_others(self: Service, table: str) -> Any:
+    async def load_others(self: TableLifecycle, table: str) -> Any:
         if table == bad.table_id:
             raise DatabaseDamaged("altered")
         return await load(self, table)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Service, "load", load_others)
+        patch.setattr(TableLifecycle, "load", load_others)
         async with opened() as service:
             assert await is_closed(service, good.table_id)
     assert "table left open" in [record.message for record in caplog.records]
@@ -302,7 +307,7 @@ async def test_another_node_finds_that_a_restore_was_handled(
         assert (await journal(service)).count("restore") == 1
     later = await copies.take()
     async with opened(marks=folders[1]) as service:
-        await service.execute(await service.load(new.table_id), Draw(Actor(seat=1)))
+        await service.execute(await service.lifecycle.load(new.table_id), Draw(Actor(seat=1)))
     await copies.restore(later)
     async with opened(marks=folders[1]) as service:  # a second restore is handled again
         assert await is_closed(service, new.table_id)
@@ -322,7 +327,7 @@ async def test_whichever_node_starts_first_notices_a_restore(
         live_table = await table_with_a_draw(idle if saw_the_copied_events else writer)
     copy = await copies.take()
     async with opened(marks=tmp_path / "writer") as writer:
-        live_table = await writer.load(live_table.table_id)
+        live_table = await writer.lifecycle.load(live_table.table_id)
         await writer.execute(live_table, CloseRound(HOST))  # its secret is public now
     await copies.restore(copy)
     async with opened(marks=tmp_path / first) as service:
@@ -426,10 +431,10 @@ async def test_events_of_other_nodes_are_in_the_mark(
         live_table = await table_with_a_draw(one)
     copy = await copies.take()
     async with opened(marks=folders[0]) as one, opened(marks=folders[1]) as two:
-        live_table = await one.load(live_table.table_id)
-        shown = await two.load(live_table.table_id)
+        live_table = await one.lifecycle.load(live_table.table_id)
+        shown = await two.lifecycle.load(live_table.table_id)
         await one.execute(live_table, Draw(Actor(seat=2)))
-        await two.catch_up(shown)
+        await two.lifecycle.catch_up(shown)
         assert shown.committed == live_table.committed
         (mark,) = read_marks(tmp_path / "house.key", folder=folders[1])
         assert mark.version == shown.committed

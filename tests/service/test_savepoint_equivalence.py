@@ -102,12 +102,15 @@ async def test_a_table_is_the_same_from_a_savepoint_and_from_its_first_event(
         assert described(short) == described(whole)
         assert short.table == live_table.table
         for viewer in (SPECTATOR, *holders(live_table)):
-            views = [await service.snapshot(each, viewer) for each in (short, whole, live_table)]
+            views = [
+                await service.checkpoints.snapshot(each, viewer)
+                for each in (short, whole, live_table)
+            ]
             assert views[0] == views[1] == views[2]
     other = await open_service()
-    continued = await other.load(live_table.table_id)
+    continued = await other.lifecycle.load(live_table.table_id)
     await play(other, continued, chance, 10)
-    await service.catch_up(live_table)
+    await service.lifecycle.catch_up(live_table)
     assert continued.table == live_table.table
     assert (await load_whole(other, live_table.id)).table == live_table.table
     assert service.savepoints.refused == other.savepoints.refused == 0

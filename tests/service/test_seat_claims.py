@@ -36,7 +36,7 @@ def claim_of(
 
 async def seat(service: Service, table: str, claim: Any, name: str = "Ada") -> SeatHolder:
     """What a join does; `claim` is one, or the text of a ticket."""
-    live_table = await service.load(table)
+    live_table = await service.lifecycle.load(table)
     if isinstance(claim, str):
         claim = claim_of(service, live_table, claim)
     found = await service.seat_claims.find(live_table, claim)
@@ -64,7 +64,7 @@ def user(service: Service, live_table: LiveTable) -> SeatClaim:
 
 
 async def seats(service: Service, table: str) -> dict[int, str]:
-    live_table = await service.load(table)
+    live_table = await service.lifecycle.load(table)
     return {number: player.name for number, player in live_table.table.seats.items()}
 
 
@@ -80,7 +80,7 @@ async def test_requests_at_two_nodes_get_one_seat(open_service: OpenService) -> 
             assert await seats(node, table) == {1: "Ada"}
         leaving = nodes[turn % 2]
         actor = Actor(seat=1, taken_at=found[0].taken_at)
-        await leaving.execute(await leaving.load(table), LeaveSeat(actor))
+        await leaving.execute(await leaving.lifecycle.load(table), LeaveSeat(actor))
 
 
 @pytest.mark.parametrize("subject", ["user", None])
@@ -127,7 +127,7 @@ async def test_a_crash_after_the_row_leaves_the_ticket_to_its_request(
     table = live_table.table_id
     text = make(first, live_table)
     found = await seat(first, table, claim_of(first, live_table, text, "the request's own id"))
-    there = await second.load(table)
+    there = await second.lifecycle.load(table)
     repeated = claim_of(second, there, text, "the request's own id")
     assert await seat(second, table, repeated) == found
     with pytest.raises(TicketUsed):
@@ -210,7 +210,7 @@ async def test_the_subject_of_a_seat_is_known_at_each_of_its_versions(
     await one.execute(live_table, AddNote(Actor(host=True), "x", "y"))
     await one.execute(live_table, TakeSeat("Dora"))
     versions = [2, 5, 8, 9, 10, 13]
-    events = await two.entries(await two.load(table), 0)
+    events = await two.reader.entries(await two.lifecycle.load(table), 0)
     assert [event.version for event in events if event.type == "SeatTaken"] == versions
     for node in (one, two):
         subjects = [await node.feed.subjects.of(live_table.id, number) for number in versions]
@@ -221,7 +221,7 @@ async def test_a_restart_and_another_node_know_the_seat(open_nodes: OpenNodes) -
     one, two = await open_nodes(2)
     live_table, _ = await one.open_table({})
     found = await seat(one, live_table.table_id, make(one, live_table))
-    there = await two.load(live_table.table_id)
+    there = await two.lifecycle.load(live_table.table_id)
     assert await seat(two, live_table.table_id, make(two, there), "again") == found
 
 

@@ -61,7 +61,7 @@ async def test_the_bundle_of_a_game_verifies(service: Service) -> None:
     live_table = await new_table(service)
     await play_a_game(service, live_table)
     lines = await bundle_of(service, live_table)
-    report = verify(lines, key=service.public_key)
+    report = verify(lines, key=service.keys.public_key)
     assert report.fault is None
     assert report.remarks.rounds == 1
     assert len(lines) == 1 + live_table.committed + 4
@@ -73,7 +73,7 @@ async def test_a_restarted_service_has_the_same_cards_and_the_same_tree(open_ser
     await first.execute(live_table, Deal(HOST, 5))
     before = view_of(live_table.table, SeatHolder(1, 2))
     second = await open_service()
-    again = await second.load(live_table.table_id)
+    again = await second.lifecycle.load(live_table.table_id)
     assert view_of(again.table, SeatHolder(1, 2)) == before
     assert again.tree.root() == live_table.tree.root()
     round_ = round_of(live_table)
@@ -90,7 +90,9 @@ async def test_nothing_is_published_before_its_commit(service: Service) -> None:
     heads: list[tuple[int, int | None]] = []
     live_table = await new_table(service)
     published: list[int] = []
-    service.on_notice(lambda _, notice: published.extend(entry.version for entry in notice.entries))
+    service.notices.listen(
+        lambda _, notice: published.extend(entry.version for entry in notice.entries)
+    )
     await service.execute(live_table, StartShuffle(HOST))
     await service.execute(live_table, Draw(Actor(seat=1)))
     heads.append((published[-1], await service.log.head(live_table.id)))
@@ -122,7 +124,7 @@ async def test_a_command_sent_again_has_its_first_answer(open_service) -> None:
     )
     again = await service.execute(live_table, Draw(Actor(seat=1)), **sent)
     other = await open_service()
-    elsewhere = await other.load(live_table.table_id)
+    elsewhere = await other.lifecycle.load(live_table.table_id)
     restarted = await other.execute(elsewhere, Draw(Actor(seat=1)), **sent)
     assert first == twin == again == restarted
     with pytest.raises(CommandReused):
@@ -170,9 +172,9 @@ async def test_a_command_with_an_outdated_version_is_refused(service: Service) -
 async def test_two_processes_play_at_one_table(open_service) -> None:
     one, other = await open_service(), await open_service()
     live_table = await shuffled_table(one)
-    elsewhere = await other.load(live_table.table_id)
+    elsewhere = await other.lifecycle.load(live_table.table_id)
     seen: list[int] = []
-    one.on_notice(lambda _, notice: seen.extend(entry.version for entry in notice.entries))
+    one.notices.listen(lambda _, notice: seen.extend(entry.version for entry in notice.entries))
     draws = [
         node.execute(table, Draw(Actor(seat=seat)))
         for _ in range(10)
@@ -189,11 +191,11 @@ async def test_two_processes_play_at_one_table(open_service) -> None:
 async def test_a_load_has_the_events_of_other_processes(open_service) -> None:
     one, other = await open_service(), await open_service()
     live_table = await new_table(one)
-    elsewhere = await other.load(live_table.table_id)
+    elsewhere = await other.lifecycle.load(live_table.table_id)
     taken = await other.execute(elsewhere, TakeSeat("late"))
-    assert (await one.load(live_table.table_id)).committed == taken.version
-    token = other.tokens_of(live_table.table.key).seat(live_table.id, seat=3, since=taken.version)
-    tokens = one.tokens_of(live_table.table.key)
+    assert (await one.lifecycle.load(live_table.table_id)).committed == taken.version
+    token = other.tokens.of(live_table.table.key).seat(live_table.id, seat=3, since=taken.version)
+    tokens = one.tokens.of(live_table.table.key)
     assert tokens.actor(live_table.id, live_table.table, token) == Actor(seat=3)
 
 
@@ -206,7 +208,7 @@ async def test_events_of_other_processes_are_published(
     live_table.subscribers.add("a subscriber")
     listener = Listener(one)
     polling = asyncio.ensure_future(one.head_poller.run())
-    elsewhere = await other.load(live_table.table_id)
+    elsewhere = await other.lifecycle.load(live_table.table_id)
     await other.execute(elsewhere, StartShuffle(HOST))
     await listener.until_type("DeckSealed")
     assert listener.types[0] == "ShuffleStarted"
@@ -225,13 +227,13 @@ async def test_an_internal_error_leaves_no_events_behind(
 
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
     with monkeypatch.context() as patch:
-        patch.setattr(service._executor, "_nonces", fail)
+        patch.setattr(service.executor, "_nonces", fail)
         with pytest.raises(Unavailable):
             await service.execute(live_table, StartShuffle(HOST))
         patch.undo()
     await service.execute(live_table, LeaveSeat(Actor(seat=1)))
     assert live_table.table.version == version + 1
-    assert (await service.entries(live_table, version))[0].version == version + 1
+    assert (await service.reader.entries(live_table, version))[0].version == version + 1
     assert root != live_table.tree.root()
 
 
@@ -243,13 +245,13 @@ async def test_a_submit_that_fails_answers_once(
     live_table = await new_table(service, entropy="players")
     outcomes: list[Any] = []
     notices: list[CommitNotice] = []
-    service.on_notice(lambda _, notice: notices.append(notice))
+    service.notices.listen(lambda _, notice: notices.append(notice))
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
-    owner = service.processor if name == "_log" else service.processor.deadlines
+    owner = service.processor if name == "_log" else service.lifecycle.deadlines
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, fail)
         execution = CommandExecution(
@@ -272,7 +274,7 @@ async def test_only_what_was_written_is_to_be_projected(tmp_path: Path) -> None:
         await projection.up_to_date()
         taken = EventRecord(1, "TableOpened", 1, 0, "{}")
         assert await service.log.append(Append(live_table.id, 0, [taken])) == Conflict(1)
-        await service.checkpoint(live_table)
+        await service.checkpoints.checkpoint(live_table)
         assert not projection.lag_seconds
 
 
@@ -336,7 +338,7 @@ async def test_a_shuffle_continues_after_a_restart_at_each_step(open_service) ->
 
     async def restart() -> tuple[Service, LiveTable]:
         fresh = await open_service()
-        return fresh, await fresh.load(live_table.table_id)
+        return fresh, await fresh.lifecycle.load(live_table.table_id)
 
     for seat in (1, 2):
         await Player(*(await restart()), seat).commit(0)
@@ -357,7 +359,7 @@ async def test_a_draw_at_random_waits_for_the_players_entropy(service: Service) 
 
     def draw() -> asyncio.Task[CommandResult]:
         return asyncio.ensure_future(
-            service.draw_at_random(live_table, DrawAtRandom(Actor(seat=1), 3), **sent)
+            service.random_draws.draw(live_table, DrawAtRandom(Actor(seat=1), 3), **sent)
         )
 
     first = draw()
@@ -376,24 +378,24 @@ async def test_a_draw_at_random_survives_a_restart(open_service) -> None:
     live_table = await new_table(service, entropy="players")
     sent = {"key": IdempotencyKey("seat:1", "r", b"random")}
     lost = asyncio.ensure_future(
-        service.draw_at_random(live_table, DrawAtRandom(Actor(seat=1), 2), **sent)
+        service.random_draws.draw(live_table, DrawAtRandom(Actor(seat=1), 2), **sent)
     )
     for seat in (1, 2):
         await Player(service, live_table, seat).commit(0)
     fresh = await open_service()
-    table = await fresh.load(live_table.table_id)
+    table = await fresh.lifecycle.load(live_table.table_id)
     for seat in (1, 2):
         await Player(fresh, table, seat).reveal(0)
-    done = await fresh.draw_at_random(table, DrawAtRandom(Actor(seat=1), 2), **sent)
+    done = await fresh.random_draws.draw(table, DrawAtRandom(Actor(seat=1), 2), **sent)
     assert [type(event) for event in done.events] == [CardDrawn] * 2
-    assert await fresh.draw_at_random(table, DrawAtRandom(Actor(seat=1), 2), **sent) == done
+    assert await fresh.random_draws.draw(table, DrawAtRandom(Actor(seat=1), 2), **sent) == done
     lost.cancel()
 
 
 async def test_a_token_is_of_one_role_and_is_invalid_after_it(service: Service) -> None:
     live_table = await new_table(service)
     other = await new_table(service)
-    tokens = service.tokens_of(b"")
+    tokens = service.tokens.of(b"")
     since = live_table.table.seats[1].taken_at
     seat = tokens.seat(live_table.id, seat=1, since=since)
     assert tokens.actor(live_table.id, live_table.table, seat) == Actor(seat=1)
@@ -411,14 +413,14 @@ async def test_entries_are_the_same_from_memory_and_from_the_log(open_service) -
     service = await open_service()
     live_table = await new_table(service)
     published: list[EventRecord] = []
-    service.on_notice(lambda _, notice: published.extend(notice.entries))
+    service.notices.listen(lambda _, notice: published.extend(notice.entries))
     after = live_table.committed
     await play_a_game(service, live_table)
-    assert shown(await service.entries(live_table, after)) == shown(published)
+    assert shown(await service.reader.entries(live_table, after)) == shown(published)
     fresh = await open_service()
-    table = await fresh.load(live_table.table_id)
-    assert shown(await fresh.entries(table, after)) == shown(published)
-    assert shown(await fresh.entries(table, after, limit=7)) == shown(published[:7])
+    table = await fresh.lifecycle.load(live_table.table_id)
+    assert shown(await fresh.reader.entries(table, after)) == shown(published)
+    assert shown(await fresh.reader.entries(table, after, limit=7)) == shown(published[:7])
 
 
 def shown(records: list[EventRecord]) -> list[tuple[object, ...]]:
@@ -428,10 +430,12 @@ def shown(records: list[EventRecord]) -> list[tuple[object, ...]]:
 async def test_a_snapshot_is_signed_and_shows_only_what_the_viewer_may_see(service) -> None:
     live_table = await shuffled_table(service)
     await service.execute(live_table, Deal(HOST, 5))
-    seen = await service.snapshot(live_table, SeatHolder(1, live_table.table.seats[1].taken_at))
+    seen = await service.checkpoints.snapshot(
+        live_table, SeatHolder(1, live_table.table.seats[1].taken_at)
+    )
     assert len(seen.state["round"]["cards"]) == 5
     assert f"\n{seen.version}\n" in seen.checkpoint
-    assert (await service.snapshot(live_table, SPECTATOR)).state["round"]["cards"] == []
+    assert (await service.checkpoints.snapshot(live_table, SPECTATOR)).state["round"]["cards"] == []
 
 
 async def test_refusals_change_nothing(service: Service) -> None:
@@ -444,7 +448,7 @@ async def test_refusals_change_nothing(service: Service) -> None:
     with pytest.raises(BadRequest):
         await service.open_table({"motto": "a\u001bb"})
     with pytest.raises(UnknownTable):
-        await service.load("00" * 16)
+        await service.lifecycle.load("00" * 16)
     assert (live_table.tree.root(), live_table.table.version) == (root, version)
 
 
@@ -468,7 +472,7 @@ async def test_an_idle_table_leaves_memory_and_is_loaded_again(open_service) -> 
     service.tables.bound = 3
     tables = [await new_table(service) for _ in range(8)]
     assert len(service.tables) <= 4
-    back = await service.load(tables[0].table_id)
+    back = await service.lifecycle.load(tables[0].table_id)
     assert back is not tables[0]
     assert back.tree.root() == tables[0].tree.root()
     assert isinstance((await service.execute(back, TakeSeat("late"))).events[0], SeatTaken)

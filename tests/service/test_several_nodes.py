@@ -73,7 +73,7 @@ async def test_a_conflict_reads_the_tail_and_not_the_table(
 ) -> None:
     one, two = await open_nodes(2)
     here = await shuffled_table(one)
-    there = await two.load(here.table_id)
+    there = await two.lifecycle.load(here.table_id)
     for service in (one, two):
 
         async def never(*_: object) -> None:
@@ -93,18 +93,19 @@ async def test_a_conflict_reads_the_tail_and_not_the_table(
             done = await one.execute(here, Draw(Actor(seat=1)))
             assert there.committed < done.version
             await two.execute(there, Draw(Actor(seat=2)), key=IdempotencyKey("s", f"c{turn}"))
-            await one.load(here.table_id)
+            await one.lifecycle.load(here.table_id)
     assert reads
     assert min(reads) > 50
     assert here.table == there.table
     assert here.tree.root() == there.tree.root()
     for viewer in (SPECTATOR, SeatHolder(1, 0), SeatHolder(2, 0)):
-        mine, others = await one.snapshot(here, viewer), await two.snapshot(there, viewer)
+        mine = await one.checkpoints.snapshot(here, viewer)
+        others = await two.checkpoints.snapshot(there, viewer)
         assert mine.state == others.state
     await two.execute(there, CloseRound(HOST))
-    await one.load(here.table_id)
+    await one.lifecycle.load(here.table_id)
     await one.execute(here, OPEN_ROUND)
-    await two.load(here.table_id)
+    await two.lifecycle.load(here.table_id)
     await two.execute(there, StartShuffle(HOST))
     assert verify(await bundle_of(two, there)).fault is None
 
@@ -132,7 +133,7 @@ async def test_a_load_during_an_append_has_the_events_of_others(
         while not there.in_flight:  # noqa: ASYNC110  the task has been created only
             await asyncio.sleep(0)
         monkeypatch.setattr(two.log.writer, "submit", submit)
-        assert (await two.load(here.table_id)).committed >= here.committed
+        assert (await two.lifecycle.load(here.table_id)).committed >= here.committed
         await joining
 
 
@@ -150,13 +151,13 @@ async def test_a_cancelled_caller_does_not_stop_a_reload(
         return await advance(live_table)
 
     monkeypatch.setattr(two.loader, "advance", slowly)
-    loading = asyncio.create_task(two.load(here.table_id))
+    loading = asyncio.create_task(two.lifecycle.load(here.table_id))
     async with asyncio.timeout(20):
         await begun.wait()
         loading.cancel()
         await asyncio.wait((loading,))
         may_end.set()
-        assert (await two.load(here.table_id)).committed == here.committed
+        assert (await two.lifecycle.load(here.table_id)).committed == here.committed
         await two.execute(there, Draw(Actor(seat=1)))
 
 
@@ -238,7 +239,7 @@ async def test_commands_from_three_nodes_have_one_order(open_nodes: OpenNodes) -
     services = await open_nodes(3)
     first = await new_table(services[0], players=3)
     await services[0].execute(first, StartShuffle(HOST))
-    tables = [await service.load(first.table_id) for service in services]
+    tables = [await service.lifecycle.load(first.table_id) for service in services]
 
     async def play(service: Service, live_table: Any, seat: int) -> None:
         for number in range(12):
@@ -260,7 +261,7 @@ async def test_commands_from_three_nodes_have_one_order(open_nodes: OpenNodes) -
         )
     )
     for service, table in zip(services, tables, strict=True):
-        await service.load(table.table_id)
+        await service.lifecycle.load(table.table_id)
         assert [len(round_of(table).cards(f"hand:{seat}")) for seat in (1, 2, 3)] == [12] * 3
     assert len({table.tree.root() for table in tables}) == 1
     assert verify(await bundle_of(services[0], tables[0])).fault is None

@@ -66,7 +66,7 @@ def test_a_draw_is_encoded_as_any_other_event(
 
 async def test_no_nonce_is_used_twice(service: Service) -> None:
     counts = [1, 3, NONCES, 2 * NONCES, 1, *[1] * (2 * NONCES)]
-    drawn = b"".join(service._executor._nonces(count) for count in counts)
+    drawn = b"".join(service.executor._nonces(count) for count in counts)
     size = NONCE_BYTES
     assert len(drawn) == size * sum(counts)
     nonces = {drawn[at : at + size] for at in range(0, len(drawn), size)}

@@ -55,7 +55,7 @@ async def test_a_command_from_before_the_savepoint_is_known(
     await service.execute(live_table, CloseRound(HOST))
     await settled(service)
     other = await open_service()
-    again = await other.load(live_table.table_id)
+    again = await other.lifecycle.load(live_table.table_id)
     assert other.savepoints.used == 1
     assert again.storing.stored > first.version
     assert await other.execute(again, draw, key=key) == first
@@ -63,7 +63,7 @@ async def test_a_command_from_before_the_savepoint_is_known(
 
 
 async def put(service: Service, table: bytes, saved: savepoints.SavedTable) -> None:
-    work = partial(savepoints.put, keys=service._key, table=table, saved=saved, nonce=bytes(12))
+    work = partial(savepoints.put, keys=service.keys, table=table, saved=saved, nonce=bytes(12))
     await service.log.run_when_idle(work)
 
 
@@ -99,7 +99,7 @@ async def test_a_savepoint_that_the_log_does_not_confirm_is_not_used(
     service: Service, what: str
 ) -> None:
     live_table = await long_table(service)
-    saved = await savepoints.read(service.log, service._key, live_table.id)
+    saved = await savepoints.read(service.log, service.keys, live_table.id)
     assert saved is not None
     assert saved.version < live_table.storing.signed
     changed = dict(FORGED[what])
@@ -148,12 +148,12 @@ async def test_the_savepoint_of_a_log_that_was_rewound_is_not_used(
         await service.execute(live_table, Draw(Actor(seat=1)))
     await service.execute(live_table, CloseRound(HOST))
     await settled(service)
-    before = await savepoints.read(service.log, service._key, live_table.id)
+    before = await savepoints.read(service.log, service.keys, live_table.id)
     assert before is not None
     assert before.version > older
 
     async with bare_service(f"sqlite:///{copy}", key=file.with_name("house.key")) as restored:
-        rewound = await restored.load(live_table.table_id)
+        rewound = await restored.lifecycle.load(live_table.table_id)
         assert rewound.committed == older
         await put(restored, live_table.id, before)
         assert (await restored.loader.load(live_table.id)).committed == older  # beyond the log
@@ -206,9 +206,9 @@ async def test_a_whole_load_stores_a_savepoint(service: Service, open_service: O
     live_table = await long_table(service)
     await execute(service, "DELETE FROM table_savepoint")
     other = await open_service()
-    await other.load(live_table.table_id)
+    await other.lifecycle.load(live_table.table_id)
     await settled(other)
-    saved = await savepoints.read(other.log, other._key, live_table.id)
+    saved = await savepoints.read(other.log, other.keys, live_table.id)
     assert saved is not None
     assert saved.version == live_table.storing.signed
     short, whole = await loaded_both_ways(other, live_table.id)
@@ -224,9 +224,9 @@ async def test_a_table_that_leaves_memory_is_stored(service: Service) -> None:
     service.tables.bound = 0
     service.tables.weigh(live_table)
     service.tables._shrink(1)
-    assert service.live_table(live_table.table_id) is None
+    assert service.tables.get(live_table.table_id) is None
     await settled(service)
-    saved = await savepoints.read(service.log, service._key, live_table.id)
+    saved = await savepoints.read(service.log, service.keys, live_table.id)
     assert saved is not None
     assert saved.version == live_table.committed
 

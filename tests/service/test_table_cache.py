@@ -35,13 +35,23 @@ class FakeLoader:
         return LiveTable(table, table.hex(), committed=1)
 
 
+class NoSavepoints:
+    """Writes none."""
+
+    def write_newest(self, live_table: LiveTable) -> None:
+        pass
+
+
+SAVEPOINTS: Any = NoSavepoints()
+
+
 def table_ids(count: int) -> list[str]:
     return [number.to_bytes(16, "big").hex() for number in range(count)]
 
 
 async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, RecentEvents(), bound=100)
+    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, bound=100)
     all_ = table_ids(2000)
     used = [await cache.load(table) for table in all_[:40]]
     for live_table in used:
@@ -54,7 +64,7 @@ async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
 
 async def test_tables_are_bounded_by_their_bytes() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, RecentEvents(), bytes_bound=50 * (TABLE_BYTES + 2000))
+    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, bytes_bound=50 * (TABLE_BYTES + 2000))
     for table in table_ids(1000):
         await cache.load(table)
         assert cache.bytes <= cache.bytes_bound
@@ -71,7 +81,9 @@ def test_no_table_in_use_is_evicted_and_the_others_are_bounded(
     steps: list[tuple[str, int]],
 ) -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, RecentEvents(), bound=20, bytes_bound=10 * (TABLE_BYTES + 3000))
+    cache = TableCache(
+        loader, RecentEvents(), SAVEPOINTS, bound=20, bytes_bound=10 * (TABLE_BYTES + 3000)
+    )
     live_tables: dict[int, LiveTable] = {}
     for step, number in steps:
         live_table = live_tables.get(number)
@@ -103,14 +115,14 @@ async def test_no_table_is_loaded_while_those_in_use_fill_the_cache(service: Ser
     service.tables.bytes_bound = live_table.size() - 1
     with pytest.raises(Overloaded, match="take all the memory"):
         await service.open_table({})
-    assert service.live_table(other.table_id) is None  # it was evicted, which was not enough
+    assert service.tables.get(other.table_id) is None  # it was evicted, which was not enough
     with pytest.raises(Overloaded) as caught:
-        await service.load(other.table_id)
+        await service.lifecycle.load(other.table_id)
     assert caught.value.temporary
-    assert await service.load(live_table.table_id) is live_table
+    assert await service.lifecycle.load(live_table.table_id) is live_table
     await service.execute(live_table, TakeSeat("a player"))  # tables in memory can be played at
     service.unsubscribe(live_table, "a subscriber")
-    assert (await service.load(other.table_id)).committed == 1
+    assert (await service.lifecycle.load(other.table_id)).committed == 1
 
 
 async def test_a_large_table_may_end_but_not_grow_without_room(
@@ -134,7 +146,7 @@ async def test_a_new_table_stays_in_memory_for_its_opener(service: Service) -> N
     service.tables.bytes_bound = 3 * TABLE_BYTES
     opened = await asyncio.gather(*(service.open_table({}) for _ in range(3)))
     live_table, _ = await service.open_table({})
-    assert service.live_table(live_table.table_id) is live_table
+    assert service.tables.get(live_table.table_id) is live_table
     assert len(opened) == 3
 
 
@@ -170,7 +182,7 @@ async def test_a_failed_load_without_callers_logs_nothing() -> None:
     may_fail, reported = asyncio.Event(), []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     loader: Any = UnreachableLoader()
-    cache = TableCache(loader, RecentEvents())
+    cache = TableCache(loader, RecentEvents(), SAVEPOINTS)
     callers = [asyncio.create_task(cache.load(table_ids(1)[0])) for _ in range(3)]
     await eventually(lambda: cache._loading)
     for caller in callers:
@@ -194,7 +206,7 @@ async def test_a_load_does_not_take_the_absence_that_an_earlier_one_found() -> N
             return found
 
     loader: Any = SlowLoader()
-    cache, table = TableCache(loader, RecentEvents()), table_ids(1)[0]
+    cache, table = TableCache(loader, RecentEvents(), SAVEPOINTS), table_ids(1)[0]
     earlier = asyncio.create_task(cache.load(table))
     await eventually(lambda: cache._loading)
     later = asyncio.create_task(cache.load(table))
@@ -217,7 +229,7 @@ async def test_concurrent_loads_are_limited() -> None:
             return LiveTable(table, table.hex(), committed=0)
 
     loader: Any = CountingLoader()
-    cache = TableCache(loader, RecentEvents())
+    cache = TableCache(loader, RecentEvents(), SAVEPOINTS)
     results = await asyncio.gather(*map(cache.load, table_ids(100)), return_exceptions=True)
     assert most == LOADS
     assert all(isinstance(result, UnknownTable) for result in results)

@@ -48,7 +48,7 @@ async def test_the_last_of_two_moves_of_one_millisecond(
     await service.execute(here, discard(second))
     assert here.table.at == 1_700_000_000_001
     other = await open_service()
-    there = await other.load(here.table_id)
+    there = await other.lifecycle.load(here.table_id)
     assert there.table == here.table
     done = await other.execute(there, TakeBack(ONE))
     assert len(done.events) == 2
@@ -65,7 +65,7 @@ async def test_passed_cards_wait_across_a_restart(
     mine, his = round_of(here).cards("hand:1")[0], round_of(here).cards("hand:2")[0]
     await service.execute(here, Pass(ONE, (mine,), 2))
     other = await open_service()
-    there = await other.load(here.table_id)
+    there = await other.lifecycle.load(here.table_id)
     assert (await load_whole(other, here.id)).table == here.table
     await other.execute(there, Pass(TWO, (his,), 1))
     assert his in round_of(there).cards("hand:1")

@@ -19,7 +19,9 @@ async def test_a_cancelled_caller_does_not_keep_another_waiting(service: Service
     joining = asyncio.create_task(service.execute(table, TakeSeat("Ada", None, None)))
     await asyncio.sleep(0)  # decided, and not committed yet
     assert table.committed < table.table.version
-    first, second = (asyncio.create_task(service.snapshot(table, SPECTATOR)) for _ in range(2))
+    first, second = (
+        asyncio.create_task(service.checkpoints.snapshot(table, SPECTATOR)) for _ in range(2)
+    )
     await asyncio.sleep(0)
     first.cancel()
     await joining

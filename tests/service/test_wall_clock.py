@@ -66,17 +66,17 @@ async def test_a_step_excludes_no_player_and_stalls_no_shuffle(
     await service.execute(live_table, StartShuffle(HOST))
     await commit_entropy(service, live_table, 1)
     clock.ms += step
-    service.processor.deadlines.arm(live_table)  # as any event at the table does
+    service.lifecycle.deadlines.arm(live_table)  # as any event at the table does
     assert 50 < seconds_left(live_table) <= 60
     await commit_entropy(service, live_table, 2)
     assert digests_closed(live_table)
     await reveal_entropy(service, live_table, 1)
     clock.ms -= step
-    service.processor.deadlines.arm(live_table)
+    service.lifecycle.deadlines.arm(live_table)
     assert 50 < seconds_left(live_table) <= 60
     await reveal_entropy(service, live_table, 2)
     assert sealed(live_table)
-    report = verify(await bundle_of(service, live_table), key=service.public_key)
+    report = verify(await bundle_of(service, live_table), key=service.keys.public_key)
     assert report.ok
     assert (report.remarks.voided, report.remarks.left_out) == (0, 0)
 
@@ -97,7 +97,7 @@ async def test_a_wait_ends_by_the_monotonic_clock(
     await eventually(lambda: round_of(live_table).k > 0)
     at = [row.at for row in await service.log.read(live_table.id)]
     assert at == sorted(at)
-    assert verify(await bundle_of(service, live_table), key=service.public_key).ok
+    assert verify(await bundle_of(service, live_table), key=service.keys.public_key).ok
 
 
 async def test_a_shuffle_after_a_step_back_waits_no_longer(
@@ -125,7 +125,7 @@ async def test_after_a_restart_at_most_the_whole_wait_is_left(
         await service.execute(live_table, StartShuffle(HOST))
     clock.ms += step
     async with opened() as service:
-        live_table = await service.load(live_table.table_id)
+        live_table = await service.lifecycle.load(live_table.table_id)
         left = seconds_left(live_table) if live_table.timer is not None else 0
         assert least <= left <= most
 
@@ -135,10 +135,10 @@ async def test_a_wait_continues_when_its_table_is_loaded_again(
 ) -> None:
     live_table = await new_table(service, entropy="players", commit_ms=60_000, reveal_ms=1000)
     await service.execute(live_table, StartShuffle(HOST))
-    service.processor.deadlines.disarm(live_table)
+    service.lifecycle.deadlines.disarm(live_table)
     service.tables._tables.clear()
     clock.ms += HOUR
-    again = await service.load(live_table.table_id)
+    again = await service.lifecycle.load(live_table.table_id)
     assert again is not live_table
     assert 50 < seconds_left(again) <= 60
     await commit_entropy(service, again, 1)

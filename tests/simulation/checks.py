@@ -111,7 +111,7 @@ async def _bundles_verify(world: World) -> None:
             for note in one.checkpoints
         ]
         try:
-            live_table = await node.service.load(table)
+            live_table = await node.service.lifecycle.load(table)
             lines = [line.encode() async for line in node.service.bundle(live_table)]
         except TableArchived:
             world.seen("bundle archived")

@@ -80,7 +80,7 @@ async def look(world: World) -> None:
     for node in world.nodes:
         if node.service is not None:
             with suppress(DealerError):
-                await node.service.load(newest)  # others leave memory for it
+                await node.service.lifecycle.load(newest)  # others leave memory for it
         world.kept[node.name] = sizes_of(node)
 
 

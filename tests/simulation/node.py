@@ -97,8 +97,8 @@ class Node:
         database = self.world.database
         database.notifiers = [one for one in database.notifiers if one.domain is not domain]
         self.world.network.machine_died(domain, silently=power)
-        if self.service is not None and self.service._mark is not None:
-            os.close(self.service._mark._handle)  # so that the lock on its file ends
+        if self.service is not None and self.service.lifecycle._mark is not None:
+            os.close(self.service.lifecycle._mark._handle)  # so that the lock on its file ends
         self.service = self.gateway = self._task = None
 
     async def _run(self, stop: asyncio.Event) -> None:

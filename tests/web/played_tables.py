@@ -41,6 +41,7 @@ from dealer.game.stacks import DISCARD
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.keys import player_digest
 from dealer.service import LiveTable, Service
+from dealer.service.build import make_service
 from tests.proof.log_builder import some_bytes
 from tests.web.js_verifier import Bundle
 
@@ -113,7 +114,7 @@ class TableInPlay:
         await self.do(CheckDeadlines(self.service.now() + 10**6))
 
     async def cosign(self, seat: int) -> None:
-        _, note = await self.service.checkpoint(self.live)
+        _, note = await self.service.checkpoints.checkpoint(self.live)
         line = player_signer(seat).cosign(note, time=self.service.now() // 1000)
         await self.service.checkpoints.cosign(self.live, line)
 
@@ -194,7 +195,7 @@ async def _ten_at_random(service: Service) -> TableInPlay:
         await at.play()
         for seat in (3, 10):
             actor = Actor(seat=seat)
-            await service.draw_at_random(at.live, DrawAtRandom(actor, 3))
+            await service.random_draws.draw(at.live, DrawAtRandom(actor, 3))
         await at.shuffle(stack=DISCARD)
         if at.number == 1:
             await at.do(CloseRound(HOST))
@@ -238,7 +239,7 @@ async def _all(directory: Path, *, largest: bool) -> list[Played]:
     url = f"sqlite:///{directory / 'dealer.db'}"
     async with await Log.open(url) as log:
         keys = await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
-        service = Service(log, keys)
+        service = make_service(log, keys)
         tables = {
             "2 seats, 52 cards": await _two_with_nonces(service),
             "10 seats, 54 cards": await _ten_at_random(service),
@@ -250,7 +251,9 @@ async def _all(directory: Path, *, largest: bool) -> list[Played]:
         played = []
         for name, table in tables.items():
             lines = [line async for line in service.bundle(table.live)]
-            played.append(Played(Bundle(name, lines, service.public_key.hex()), keys.signing_seed))
+            played.append(
+                Played(Bundle(name, lines, service.keys.public_key.hex()), keys.signing_seed)
+            )
         await service.close()
         return played
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.slow
 
 async def add_webhook(service: Service, url: str, **settings: Any) -> tuple[int, str]:
     """A webhook of the key `shop`, which is made if it is missing."""
-    if not service.service_keys.any_reads:
+    if not service.service_keys.any_reads():
         await add_key(service, "shop", settings.pop("rights", "admin"))
     given: dict[str, Any] = {
         "key": "shop",
@@ -44,7 +44,7 @@ async def add_webhook(service: Service, url: str, **settings: Any) -> tuple[int,
         "why": "",
     }
     given |= {"allow_private": True} | settings
-    keys = service._key
+    keys = service.keys
     return await WebhookAdmin(service.log, who="test").add(keys, url, **given)
 
 
@@ -276,7 +276,7 @@ async def test_webhooks_of_a_later_release_do_not_stop_the_others(
     live_table = await shuffled_table(first)
     later, _ = await add_webhook(first, "http://127.0.0.1:1/later")
     unread, _ = await add_webhook(first, "http://127.0.0.1:1/unread")
-    keys, nonce = first._key, bytes(12)
+    keys, nonce = first.keys, bytes(12)
 
     def change(connection: Connection) -> bool:
         execute = connection.exec_driver_sql
@@ -329,7 +329,7 @@ async def test_the_secret_survives_a_rotation(
     assert len(before.secret) > 32
     await rotate(url, "test", "test", house_key=tmp_path / "house.key")
     after = await open_node()
-    keys = after._key
+    keys = after.keys
     secret, _ = keys.open_webhook(before.secret, url=before.url)
     async with asyncio.timeout(30):
         while (now := await webhook_of(after)).secret == before.secret:  # noqa: ASYNC110

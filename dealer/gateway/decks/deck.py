@@ -387,7 +387,7 @@ class Deck:
     def _submit(self, command: commands.Command) -> Awaitable[CommandResult]:
         service = self.context.service
         if isinstance(command, commands.DrawAtRandom):
-            return service.draw_at_random(self.live_table, command)
+            return service.random_draws.draw(self.live_table, command)
         answer: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
         service.submit(self.live_table, command, resolve(answer))
         return answer

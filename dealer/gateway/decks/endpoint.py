@@ -31,6 +31,7 @@ from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.session.context import GatewayContext
 from dealer.service import LiveTable
 from dealer.service.tables.decks import DeckNotes, deck_key, deck_rules, new_deck_id
+from dealer.service.tables.table_ids import id_and_key
 
 PICTURES = "/static/img/"
 CACHING = "public, max-age=86400"
@@ -173,7 +174,9 @@ class DecksEndpoint:
             if operation.opens is not None:
                 table = await self._open(connection, id, given)
             else:
-                table = await self._context.service.table_opened_by(deck_key(id))
+                service, key = self._context.service, deck_key(id)
+                opened, _ = await id_and_key(key, service.log, service.keys, now=service.now())
+                table = await service.lifecycle.load(opened.hex())
                 if table.table.closed:
                     raise errors.TableIsClosed("This deck is closed.")
             notes = self._notes.setdefault(table, DeckNotes())

@@ -95,7 +95,7 @@ class Bundles:
         size, public = _size_in(request), table.rules.watched
         fixed = size is not None or (table.closed and is_settled(live_table))
         if size is None:
-            size, _ = await self._service.checkpoint(live_table, writing=writing)
+            size, _ = await self._service.checkpoints.checkpoint(live_table, writing=writing)
         else:
             await self._require_signed(live_table, size)
         packed = public and takes_gzip(request)

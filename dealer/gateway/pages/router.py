@@ -194,7 +194,7 @@ class Router:
         self, connection: ClientConnection, request: Request, table: str, what: str
     ) -> Response | None:
         try:
-            live_table = await self._service.load(table)
+            live_table = await self._service.lifecycle.load(table)
         except TableArchived:
             return await self._of_archived(connection, request, table, what)
         if what in TABLE_PAGES:
@@ -273,7 +273,7 @@ class Router:
             yield file, public
 
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
-        self._service.tokens_of(state.key).actor(table, state, bearer_of(request.headers) or "")
+        self._service.tokens.of(state.key).actor(table, state, bearer_of(request.headers) or "")
 
     def _pay(self, connection: ClientConnection) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""

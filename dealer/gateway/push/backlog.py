@@ -201,7 +201,7 @@ class Backlog:
         if subscription.ended or after >= live_table.committed:
             return
         limit = self._limits.chunk if upto is None else min(self._limits.chunk, upto - after)
-        entries = await self._service.entries(live_table, after, limit)
+        entries = await self._service.reader.entries(live_table, after, limit)
         left = None
         if (viewer := subscription.viewer) is not None:
             later = (entry for entry in entries if entry.version > viewer.taken_at)
@@ -225,7 +225,9 @@ class Backlog:
         if subscription.ended:
             return
         async with self._turns.turn(subscription.transport.budget):
-            snapshot = await self._service.snapshot(subscription.live_table, subscription.viewer)
+            snapshot = await self._service.checkpoints.snapshot(
+                subscription.live_table, subscription.viewer
+            )
         if not await subscription.transport.drained():
             self.end(subscription)
             return

@@ -44,7 +44,7 @@ class Broadcaster:
         self._presence = presence
         self._absences = absences
         self._metrics = metrics
-        service.on_notice(self.publish)
+        service.notices.listen(self.publish)
 
     # Subscriptions
 

@@ -4,7 +4,7 @@ Messages whose work is constant have a flat price instead (`costs.MESSAGE_SECOND
 
     await metered(partial(answer, request), budget.cpu)    # charges each of its steps
     async with turns.turn(budget):                         # two at once, none while in debt
-        snapshot = await service.snapshot(...)
+        snapshot = await service.checkpoints.snapshot(...)
     await turns.pause(budget)                              # between two slices of long work
 
 Time is the processor time of the loop's thread: on a busy machine, where every step takes longer,

@@ -90,7 +90,7 @@ class Answers:
         if isinstance(error, SUSPICIOUS):
             # A table of the request is logged only if it exists: it may be any text, even a token.
             table = getattr(call.params, "table", None)
-            known = None if table is None else self._context.service.live_table(table)
+            known = None if table is None else self._context.service.tables.get(table)
             where = {} if known is None else {"table": known.table_id}
             throttle.log(
                 logging.WARNING,

@@ -202,7 +202,7 @@ class Dispatcher:
 
         if type(command) is DrawAtRandom:
             work = partial(
-                self._context.service.draw_at_random,
+                self._context.service.random_draws.draw,
                 live_table,
                 command,
                 key=key,

@@ -49,7 +49,7 @@ async def table_open(session: Session, call: Call) -> None:
     _require_may_open(session, q)
     live_table, done = await _open(session, call)
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
-    tokens, owner = session.context.service.tokens_of(opened.key), session.service_key
+    tokens, owner = session.context.service.tokens.of(opened.key), session.service_key
     membership = session.memberships.get(live_table.table_id) or Membership(live_table, owner)
     if owner is None:
         session.become_host(membership)
@@ -129,7 +129,7 @@ async def table_join(session: Session, call: Call) -> None:
         raise
     session.take_seat(membership, holder)
     live_table = membership.live_table
-    tokens = session.context.service.tokens_of(live_table.table.key)
+    tokens = session.context.service.tokens.of(live_table.table.key)
     token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
     membership.seat.tokens.add(token)
     seen = await take_snapshot(session, membership)

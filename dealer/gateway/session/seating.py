@@ -162,7 +162,7 @@ async def _take(
 def _require_admission(session: Session, membership: Membership, q: p.TableJoin) -> None:
     live_table = membership.live_table
     if live_table.table.rules.invited and not membership.host:
-        tokens = session.context.service.tokens_of(live_table.table.key)
+        tokens = session.context.service.tokens.of(live_table.table.key)
         if q.invite is None or not tokens.is_invite(live_table.id, q.invite):
             raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
     # After the invitation: a conflict would reveal the table's version to a stranger.

@@ -106,12 +106,12 @@ class Session:
             name = table or self.named
             if name is None:
                 raise BadRequest("Name the table: there is none, or several, that could be meant.")
-            membership = Membership(await service.load(name))
+            membership = Membership(await service.lifecycle.load(name))
             if key is not None:
                 table_id = membership.live_table.id
                 membership.service = await service.service_tables.authority(table_id, key)
         else:
-            await service.catch_up(membership.live_table)
+            await service.lifecycle.catch_up(membership.live_table)
         await membership.seat.wait_committed()
         if token is not None and token not in membership.seat.tokens:
             await self._accept_token(membership, token)
@@ -123,7 +123,7 @@ class Session:
         Clients forget a token that was refused, and the seat may have been left, or moved to, in a
         void state.
         """
-        tokens = self.context.service.tokens_of(live_table.table.key)
+        tokens = self.context.service.tokens.of(live_table.table.key)
         while True:
             version = live_table.table.version
             try:

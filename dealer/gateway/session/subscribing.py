@@ -55,7 +55,7 @@ async def snapshot(session: Session, membership: Membership) -> Snapshot:
         while True:
             await membership.seat.wait_committed()
             viewer = membership.seat.holder
-            seen = await session.context.service.snapshot(membership.live_table, viewer)
+            seen = await session.context.service.checkpoints.snapshot(membership.live_table, viewer)
             if membership.seat.refresh() == viewer:
                 return seen
 
@@ -74,7 +74,7 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
         def pay() -> None:
             session.budget.pay(BYTES_PER_COMMIT, context.clock())
 
-        size, note = await context.service.checkpoint(live_table, writing=pay)
+        size, note = await context.service.checkpoints.checkpoint(live_table, writing=pay)
         await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
     table = live_table.table_id
     answer = r.Resumed(checkpoint=note, **seat_and_host(membership), table=table, version=size)

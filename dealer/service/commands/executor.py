@@ -112,10 +112,9 @@ class CommandExecutor:
         round_ = table.round
         shuffle = None if round_ is None else round_.shuffle
         if shuffle is not None:
-            if execution.then is not None and type(events[0]) is ShuffleStarted:
-                drawn = execution.drawn
-                answers = [] if drawn is None else [drawn]
-                live_table.pending_draw = PendingDraw(execution.then, answers)
+            if execution.draw_when_sealed is not None and type(events[0]) is ShuffleStarted:
+                answers = [] if execution.on_drawn is None else [execution.on_drawn]
+                live_table.pending_draw = PendingDraw(execution.draw_when_sealed, answers)
             if shuffle.ready():
                 self._finish(execution)
         if execution.name is not None:

@@ -53,26 +53,25 @@ class MaintenanceMode:
 
     `free` is the number of free bytes on the disk, NaN where it is unknown. `backup_at` is the
     millisecond of the newest `dealer backup`, 0 if there is none.
+
+    `keys`, with their file, are used for new tables: a newer one of the house is looked for there.
+    New tables and rounds are refused while the disk of `folder` has less than `floor` free bytes; a
+    floor of 0 refuses nothing, and `free` is measured in any case.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        keys: tuple[HouseKeys, Path] | None = None,
+        folder: Path | None = None,
+        floor: int = 0,
+    ) -> None:
         self.targets: frozenset[str] = frozenset()
         self.free = nan
         self.backup_at = 0
-        self._folder: Path | None = None
-        self._floor = 0
-        self._keys: tuple[HouseKeys, Path] | None = None
-
-    def watch_keys(self, keys: HouseKeys, file: Path) -> None:
-        """Let these keys, which are in `file`, be those that the house has after a rotation."""
-        self._keys = keys, file
-
-    def watch_disk(self, folder: Path, *, floor: int) -> None:
-        """Refuse new tables and rounds while the disk of `folder` has less than `floor` free bytes.
-
-        A floor of 0 refuses nothing; `free` is measured in any case.
-        """
-        self._folder, self._floor = folder, floor
+        self._keys = keys
+        self._folder = folder
+        self._floor = floor
 
     @property
     def notice(self) -> str | None:

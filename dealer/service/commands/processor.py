@@ -15,24 +15,18 @@ a command that changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
 from copy import copy
 
-from dealer.errors import (
-    CommandReused,
-    DealerError,
-    Overloaded,
-    Refused,
-    VersionConflict,
-)
+from dealer.errors import CommandReused, DealerError, Overloaded, Refused, VersionConflict
 from dealer.eventlog import Appended, Duplicate, Log, Result
+from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.stored_form import DIGEST
 from dealer.service.commands.background_tasks import BackgroundTasks
-from dealer.service.commands.deadlines import Deadlines
 from dealer.service.commands.executor import CommandExecutor
-from dealer.service.commands.reload import Reloader
+from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.tables.cache import EVENTS, LONG, TableCache
 from dealer.service.tables.event_reader import EventReader
 from dealer.service.tables.execution import (
@@ -44,12 +38,13 @@ from dealer.service.tables.execution import (
     StoredCommand,
     failed,
     internal,
+    resolve,
     unavailable,
 )
 from dealer.service.tables.live_table import (
     CommitNotice,
     LiveTable,
-    NoticeListener,
+    Notices,
     PendingRejection,
     TableState,
 )
@@ -60,8 +55,8 @@ from dealer.service.tables.stored_savepoints import StoredSavepoints
 class CommandProcessor:
     """Takes commands for any table of one log; `key` has the house's keys.
 
-    `notify` receives a notice of each commit; `on_foreign_events` is called with a table before
-    events of other processes are published there.
+    `notices` gets one of each commit. `lifecycle` loads and reloads the tables: commands that
+    waited for it come back here.
     """
 
     def __init__(
@@ -73,11 +68,10 @@ class CommandProcessor:
         executor: CommandExecutor,
         cache: TableCache,
         recent: RecentEvents,
-        tasks: BackgroundTasks,
         savepoints: StoredSavepoints,
-        *,
-        notify: NoticeListener,
-        on_foreign_events: Callable[[LiveTable], None],
+        notices: Notices,
+        tasks: BackgroundTasks,
+        mark: HighWaterMark | None,
     ) -> None:
         self._log = log
         self._recent = recent
@@ -85,32 +79,37 @@ class CommandProcessor:
         self._reader = reader
         self._executor = executor
         self._cache = cache
-        self._tasks = tasks
         self._savepoints = savepoints
-        self._notify = notify
+        self._notices = notices
+        self._tasks = tasks
         self._closed = False
-        self.deadlines = Deadlines(executor, self.submit)
-        self.reloader = Reloader(
+        self.lifecycle = TableLifecycle(
             log,
             loader,
             cache,
-            self.deadlines,
+            savepoints,
+            notices,
             tasks,
-            notify=notify,
-            on_foreign_events=on_foreign_events,
-            retry=self._retry,
+            mark,
+            now=executor.now,
+            decide=self._decide_again,
         )
+        self._deadlines = self.lifecycle.deadlines
 
     def close(self) -> None:
         """Publish and answer nothing more."""
         self._closed = True
+
+    # From the request to the append
 
     def submit(self, live_table: LiveTable, execution: CommandExecution) -> None:
         """Decide a command now; its `done` is called once the events are on disk, or why not.
 
         It is called exactly once, also with what goes wrong here: nothing is raised.
         """
+        # One function: each step in a function of its own would be another call for every draw.
         try:
+            # 1. Name it. A repetition has the same name and, if it is the same command, digest.
             key, name = execution.key, execution.name
             if key is not None and name is None:
                 keys, public, cmd = self._key, live_table.table.key, key.cmd
@@ -121,17 +120,24 @@ class CommandProcessor:
                     cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
                 name = execution.name = f"{key.scope}/{cmd}"
                 execution.digest = keys.command_digest(key.content)[:DIGEST]
+
+            # 2. Wait for a reload, or refuse what cannot be taken now.
             if live_table.state is not TableState.ACTIVE:
                 self._await_reload(live_table, execution)
                 return
             if self._log.writer.full:
+                # Before it is decided: what is decided must be appended, or the table reloaded.
                 execution.answer(Overloaded("The server has too much to write; try again shortly."))
                 return
+
+            # 3. Answer a repetition. Before the decision, which the first execution has changed.
             if name is not None:
                 stored = live_table.stored_commands.get(name)
                 if stored is not None:
                     self.answer_repeated(live_table, execution, stored)
                     return
+
+            # 4. Decide, encode, evolve. The table in memory is then ahead of the log.
             try:
                 changed = self._executor.apply(live_table, execution)
             except Refused as refusal:
@@ -144,20 +150,34 @@ class CommandProcessor:
                 nothing = CommandResult(live_table.table.version, [])
                 self._reject(live_table, execution, nothing)
                 return
+
+            # 5. Append. A crash from here until COMMIT loses the command whole: nobody has seen
+            # anything of it, and its caller, who has no answer, sends it again.
             live_table.begin_append()
             execution.on_result = self.on_result
             try:
                 self._log.writer.submit(execution)
             except Exception as error:
+                # It was evolved and will never be written: so is nothing that follows it.
                 live_table.chain.broken = True
                 self.on_result(execution, failed("queueing an append failed", error))
                 return
+
+            # 6. Set the timer that a shuffle needs. Not after the commit, which is milliseconds
+            # later: if the append is lost, the reload sets the timer again.
             round_ = live_table.table.round
             if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
-                self.deadlines.arm(live_table)
+                self._deadlines.arm(live_table)
         except Exception as error:
             execution.origin = None  # if it was queued, its frames are not held back for the answer
             execution.answer(failed("submitting a command failed", error))
+
+    async def execute(self, live_table: LiveTable, execution: CommandExecution) -> CommandResult:
+        """`submit`, awaited; raises the refusal. The execution has no `done` of its own."""
+        future: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
+        execution.done = resolve(future)
+        self.submit(live_table, execution)
+        return await future
 
     def _await_reload(self, live_table: LiveTable, execution: CommandExecution) -> None:
         if live_table.why_unreadable is not None:
@@ -172,66 +192,71 @@ class CommandProcessor:
         live_table.chain.broken = True
         live_table.begin_reload()
         execution.answer(internal("deciding a command failed", error))
-        self.reloader.start_if_due(live_table)
+        self.lifecycle.reload_if_due(live_table)
 
-    def _retry(self, live_table: LiveTable, executions: Sequence[CommandExecution]) -> None:
-        """Decide again what was void or waited for a reload."""
-        for each in executions:
-            if each.duplicate_of is not None:
-                self.answer_repeated(live_table, each, each.duplicate_of)
-            elif each.attempts >= ATTEMPTS:
-                each.answer(VersionConflict("The table changed each time; read it and try again."))
-            else:
-                self.submit(live_table, each)
-        self.deadlines.arm(live_table)
+    def _decide_again(self, live_table: LiveTable, execution: CommandExecution) -> None:
+        """Take a command whose append was lost, or that waited for a reload."""
+        if execution.duplicate_of is not None:
+            self.answer_repeated(live_table, execution, execution.duplicate_of)
+        elif execution.attempts >= ATTEMPTS:
+            execution.answer(VersionConflict("The table changed each time; read it and try again."))
+        else:
+            self.submit(live_table, execution)
 
-    # After a commit, on the loop
+    # From the commit to the answer
 
     def on_result(self, execution: CommandExecution, result: Result | DealerError) -> None:
-        """Called by the log's writer, once for each append, in the order of commits.
+        """Called by the log's writer on the loop, once for each append, in the order of commits.
 
-        Publish first, then answer the caller, then the others that waited for it. If nothing was
-        written, the state in memory is ahead of the log.
+        If nothing was written, the state in memory is ahead of the log.
         """
         if self._closed:
             return
         live_table: LiveTable = execution.live_table
         if type(result) is not Appended:
-            self._lost(live_table, execution, result)
+            self._on_lost(live_table, execution, result)
             return
         records, notes = execution.rows, execution.checkpoints
         newest = records[-1]
         try:
+            # A crash from here on loses frames and answers, never events: subscribers resume from
+            # the log, and the caller's repetition is answered from it.
+            # 1. `committed`, first: what is called below may ask what is on disk.
             signed = notes[-1][0] if notes else 0
             live_table.append_committed(newest.version, newest.leaf, signed=signed)
+            # 2. The memory, before the notice: who lags already reads the new events from there.
             self._recent.add(live_table.id, records, keep=bool(live_table.subscribers))
+            # 3. Subscribers before the caller: an answer never overtakes the events it speaks of.
             notice = CommitNotice(records, notes, origin=execution.origin)
             outcome = CommandResult(newest.version, execution.events)
-            self._notify(live_table, notice)
+            self._notices.send(live_table, notice)
             outcome.held = notice.held
+            # 4. The caller, then the repetitions and the draw that waited for this append.
             execution.answer(outcome)
             if execution.name is not None:
                 first, count = records[0].version, len(records)
-                live_table.stored_commands.settle(execution.name, execution.digest, first, count)
+                live_table.stored_commands.add(execution.name, execution.digest, first, count)
                 if execution.waiters:
                     self._answer_waiters(execution, outcome)
             if execution.pending_draw is not None:
                 execution.pending_draw.answer(execution.draw_outcome())
+            # 5. Snapshots, checkpoints and rejections that waited for this version.
             if live_table.commit_waiters:
                 live_table.notify_commit_waiters()
+            # 6. What only the writer needed, see `EventRecord`; others may keep the record.
             for record in records:
-                # Only the writer needed these, see `EventRecord`; others may keep the record.
                 record.public, record.commitment, record.hidden = "", None, None
                 record.command = record.digest = None
+            # 7. Upkeep.
             grown = newest.version - live_table.weighed_at
             if grown >= EVENTS or len(newest.leaf) > LONG:
                 self._cache.weigh(live_table)
             if signed:
                 self._savepoints.write_due(live_table)
         except Exception as error:
-            self._settle_after_internal_error(execution, error)
+            self._recover(execution, error)
         if live_table.state is not TableState.ACTIVE:
-            self.reloader.start_if_due(live_table)
+            self.lifecycle.reload_if_due(live_table)
 
     def _answer_waiters(self, execution: CommandExecution, outcome: CommandResult) -> None:
         stored = StoredCommand(execution.digest, execution.expected + 1, len(execution.rows))
@@ -240,46 +265,55 @@ class CommandProcessor:
             self.answer_repeated(execution.live_table, waiter, stored, outcome)
             del execution.waiters[0]
 
-    def _lost(
+    def _on_lost(
         self, live_table: LiveTable, execution: CommandExecution, result: Result | DealerError
     ) -> None:
-        """Reload the table, and decide again or answer: nothing was written, as `result` says."""
-        try:
-            self._settle_lost(live_table, execution, result)
-        except Exception as error:
-            self._settle_after_internal_error(execution, error)
-        self.reloader.start_if_due(live_table)
+        """Nothing was written, as `result` says: reload, and decide again what may succeed then.
 
-    def _settle_lost(
+        The appends of the same chain that follow are lost, too: each comes here, and the reload
+        begins after the last one.
+        """
+        try:
+            self._keep_for_retry(live_table, execution, result)
+        except Exception as error:
+            self._recover(execution, error)
+        self.lifecycle.reload_if_due(live_table)
+
+    def _keep_for_retry(
         self, live_table: LiveTable, execution: CommandExecution, result: Result | DealerError
     ) -> None:
         live_table.append_lost()
-        pending, waiting = execution.pending_draw, live_table.pending_draw
-        if execution.then is None:
-            if pending is not None:
-                pending.postpone()  # another may wait for a later shuffle meanwhile
-        elif waiting is not None and waiting.draw is execution.then:
+        carried, waiting = execution.pending_draw, live_table.pending_draw
+        if execution.draw_when_sealed is None:
+            if carried is not None:
+                carried.ask_to_repeat()  # another may wait for a later shuffle meanwhile
+        elif waiting is not None and waiting.draw is execution.draw_when_sealed:
             live_table.pending_draw = None  # the shuffle that it waited for never began
         waiters, execution.waiters = execution.waiters, []
         if isinstance(result, DealerError):
+            # The database fails. A caller that knows can send it again; one that waits cannot.
             execution.answer(unavailable(result))
         else:
             if isinstance(result, Duplicate) and result.digest is not None:
                 execution.duplicate_of = StoredCommand.read(result.version, result.digest)
             execution.attempts += 1
             live_table.pending_retries.append(execution)
+        # Each is decided for itself: the first one may have failed for a reason of its own.
         live_table.pending_retries.extend(waiters)
 
-    def _settle_after_internal_error(self, execution: CommandExecution, error: Exception) -> None:
-        """A bug, or a lack of memory: answer all who wait for the append, and reload the table."""
+    def _recover(self, execution: CommandExecution, error: Exception) -> None:
+        """A bug, or a lack of memory: answer all who wait for the append, and reload the table.
+
+        The append itself may be on disk: a repetition finds it there.
+        """
         live_table: LiveTable = execution.live_table
         live_table.chain.broken = True
         live_table.begin_reload()
-        execution.answer(internal("settling an append failed", error))
+        execution.answer(internal("publishing an append failed", error))
         live_table.pending_retries.extend(execution.waiters)
         execution.waiters = []
         if execution.pending_draw is not None:
-            execution.pending_draw.postpone()
+            execution.pending_draw.ask_to_repeat()
 
     # Repetitions
 
@@ -312,7 +346,7 @@ class CommandProcessor:
     ) -> None:
         outcome: Outcome
         try:
-            await self.reloader.catch_up(live_table)  # another process may have written it
+            await self.lifecycle.catch_up(live_table)  # another process may have written it
             after, count = stored.version - 1, stored.count
             events = await self._reader.events(live_table, after=after, count=count)
             outcome = CommandResult(after + count, events)
@@ -379,7 +413,7 @@ class CommandProcessor:
             while live_table.pending_rejections:
                 pending, live_table.pending_rejections = live_table.pending_rejections, []
                 try:
-                    await self.reloader.catch_up(live_table)
+                    await self.lifecycle.catch_up(live_table)
                 except Exception as error:
                     answer = unavailable(failed("confirming refusals failed", error))
                     for execution, _, _ in pending:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from dealer.errors import NoRound
-from dealer.game.commands import Draw
+from dealer.game.commands import Draw, DrawAtRandom
 from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.processor import CommandProcessor
@@ -18,6 +18,7 @@ from dealer.service.tables.event_reader import EventReader
 from dealer.service.tables.execution import (
     CommandExecution,
     CommandResult,
+    IdempotencyKey,
     OnResult,
     Outcome,
     PendingDraw,
@@ -38,9 +39,19 @@ class RandomDraws:
         self._tasks = tasks
 
     async def draw(
-        self, live_table: LiveTable, execution: CommandExecution, draw: Draw
+        self,
+        live_table: LiveTable,
+        command: DrawAtRandom,
+        *,
+        key: IdempotencyKey | None = None,
+        expect: int | None = None,
     ) -> CommandResult:
-        """Execute a DrawAtRandom, and then `draw` from the top of the shuffled cards."""
+        """Shuffle `command.count` cards to the top of `command.source`, then draw them.
+
+        The result has the events of the draw; raises the refusal.
+        """
+        draw = Draw(command.actor, command.count, command.source)
+        execution = CommandExecution(command=command, key=key, expect=expect)
         future: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
         answer = resolve(future)
 
@@ -52,7 +63,8 @@ class RandomDraws:
             elif execution.is_replay:
                 self._tasks.start(self._resume(live_table, execution, draw, outcome, answer))
 
-        execution.done, execution.then, execution.drawn = started, draw, answer
+        execution.done = started
+        execution.draw_when_sealed, execution.on_drawn = draw, answer
         with live_table.held():
             self._processor.submit(live_table, execution)
             return await future
@@ -72,8 +84,8 @@ class RandomDraws:
                 pending = live_table.pending_draw
                 if pending is None:
                     pending = live_table.pending_draw = PendingDraw(draw, [])
-                if not pending.is_of(draw):  # another player's, whose cards it would show
-                    PendingDraw(draw, [answer]).postpone()
+                if not pending.equals(draw):  # another player's, whose cards it would show
+                    PendingDraw(draw, [answer]).ask_to_repeat()
                     return
                 pending.answers.append(answer)
                 return

@@ -1,173 +1,185 @@
-"""Table lifecycle: loads tables into memory, lets idle ones leave, and keeps shuffle deadlines.
+"""Table lifecycle: into memory, up to date with the log, and back in memory for a deadline.
 
-A table that leaves memory while a shuffle waits is loaded again at its deadline.
+A load makes a live table of what the log has. A reload brings one up to date after an append was
+lost, after another process wrote events, or after the log was rewound to an older state. A table
+that leaves memory while its shuffle waits for players is loaded again when the time is over.
 
-A table that leaves memory while a shuffle waits is loaded again at its deadline, and gets a timer
-of its own (`deadlines`).
+Waits are measured by the loop's monotonic clock. The log has the start of a wait by the wall clock,
+which may be stepped by hours. So the wall clock is read once, when this process first sees the
+wait: the remaining time is the difference to the deadline, between zero and the whole wait. When
+the time is over the table gets CheckDeadlines with the deadline in the log, whatever the wall clock
+says.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from heapq import heapify, heappop, heappush
+from asyncio import TimerHandle
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
 
-from dealer.errors import DealerError, Refused
-from dealer.eventlog import ReadOnlyLog
-from dealer.service.commands.deadlines import Deadlines
-from dealer.service.commands.reload import Reloader
+from dealer.backoff import around
+from dealer.errors import DealerError
+from dealer.eventlog import Log
+from dealer.eventlog.high_water_mark import HighWaterMark
+from dealer.game.commands import CheckDeadlines
+from dealer.game.decide.shuffles import deadline
+from dealer.game.state import Round
+from dealer.service.clock import Clock
+from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.tables.archive import require_here
 from dealer.service.tables.cache import TableCache
-from dealer.service.tables.execution import may_pass
-from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.execution import (
+    CommandExecution,
+    CommandResult,
+    Outcome,
+    may_pass,
+    report,
+    unavailable,
+)
+from dealer.service.tables.live_table import CommitNotice, LiveTable, Notices
+from dealer.service.tables.loading import Loader
 from dealer.service.tables.stored_savepoints import StoredSavepoints
 
-BOUND = 100_000
-"""Tables that may sleep at the same time; further ones stay in memory."""
+NEVER = 2**63
+"""A version that no table reaches: its waiters are called when the table was reloaded."""
 
-SIZE = 260
-"""Estimated bytes of a sleeping table."""
+RELOAD_RETRY_SECONDS = 0.5
+"""Mean seconds until a table whose log cannot be read is tried again."""
 
-SOON_SECONDS = 1.0
-"""A table whose deadline is nearer than this does not leave memory."""
+DEADLINE_RETRY_SECONDS = 0.5
+"""Seconds until a deadline is submitted again that the table could not take."""
 
-RETRY_SECONDS = 1.0
-"""Seconds until a table that could not be loaded is tried again."""
+LOAD_RETRY_SECONDS = 1.0
+"""Seconds until a table is tried again that could not be loaded at its deadline."""
+
+WaitId = tuple[int, int, bool, int]
+"""Identifies a wait: (round, k, whether the digests are closed, deadline in the log)."""
 
 
-class Wakeups:
-    """Calls `load`, which may raise DealerError, with each sleeping table at its deadline.
+class Wait(NamedTuple):
+    """A wait for digests or reveals; `ends` is in seconds of the loop's clock."""
 
-    `on_size` is called with `size` whenever it has changed.
+    id: WaitId
+    ends: float
+    timer: TimerHandle
+
+
+class Deadlines:
+    """One timer for each table whose shuffle waits, whether the table is in memory or not.
+
+    `on_end(table, wait)` is called when one ends, with the table's id of 16 bytes. `now` is the
+    wall clock.
+    """
+
+    def __init__(self, now: Clock, on_end: Callable[[bytes, WaitId], None]) -> None:
+        self._now = now
+        self._on_end = on_end
+        self._waits: dict[bytes, Wait] = {}
+
+    def arm(self, live_table: LiveTable) -> None:
+        """Set the table's timer to the end of the current wait, if there is one."""
+        self.disarm(live_table)
+        round_ = live_table.table.round
+        due = None if round_ is None else deadline(round_)
+        if round_ is None or due is None:
+            self._waits.pop(live_table.id, None)
+            return
+        loop = asyncio.get_running_loop()
+        shuffle = round_.shuffle
+        id = (round_.number, round_.k, bool(shuffle and shuffle.closed_version), due)
+        known = self._waits.get(live_table.id)
+        if known is not None and known.id == id:
+            ends = known.ends
+        else:
+            ends = loop.time() + min(max(0, due - self._now()), _whole(round_)) / 1000
+        live_table.timer = loop.call_at(ends, self._on_end, live_table.id, id)
+        self._waits[live_table.id] = Wait(id, ends, live_table.timer)
+
+    def disarm(self, live_table: LiveTable) -> None:
+        """Cancel the table's timer, which it may have from an earlier time in memory."""
+        wait = self._waits.get(live_table.id)
+        if wait is not None:
+            wait.timer.cancel()
+        live_table.timer = None
+
+    def again(self, table: bytes, *, seconds: float) -> TimerHandle | None:
+        """Call `on_end` again for a wait that has ended, after this time; None without one."""
+        wait = self._waits.get(table)
+        if wait is None:
+            return None
+        timer = asyncio.get_running_loop().call_later(seconds, self._on_end, table, wait.id)
+        self._waits[table] = wait._replace(timer=timer)
+        return timer
+
+    def forget(self, table: bytes) -> None:
+        """Cancel the timer of a table that has left the log, and drop the end of its wait."""
+        wait = self._waits.pop(table, None)
+        if wait is not None:
+            wait.timer.cancel()
+
+    def close(self) -> None:
+        """Cancel all timers."""
+        for wait in self._waits.values():
+            wait.timer.cancel()
+
+
+def _whole(round_: Round) -> int:
+    """Length of the current wait in milliseconds."""
+    closed = round_.shuffle is not None and round_.shuffle.closed_version
+    return round_.reveal_ms if closed else round_.commit_ms
+
+
+class TableLifecycle:
+    """Moves tables between `log` and `cache`, and reloads them.
+
+    `mark` records what other processes wrote, before it is published in `notices`. `decide` gets
+    the commands that waited for a reload, and those of the deadlines.
     """
 
     def __init__(
         self,
-        load: Callable[[str], Awaitable[object]],
-        *,
-        on_size: Callable[[int], None] = lambda size: None,
-    ) -> None:
-        self._load = load
-        self._on_size = on_size
-        self._due: dict[str, float] = {}
-        self._queue: list[tuple[float, str]] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._waking: asyncio.Task[None] | None = None
-
-    def __len__(self) -> int:
-        return len(self._due)
-
-    @property
-    def size(self) -> int:
-        """Estimated bytes of memory."""
-        return SIZE * len(self._queue)
-
-    def sleep(self, live_table: LiveTable) -> bool:
-        """Take over the table's timer; False if the table has to stay in memory."""
-        if live_table.timer is None:
-            return True
-        loop = asyncio.get_running_loop()
-        due = live_table.timer.when()
-        if due < loop.time() + SOON_SECONDS or len(self._due) >= BOUND:
-            return False
-        live_table.timer.cancel()
-        live_table.timer = None
-        self._add(live_table.table_id, due)
-        return True
-
-    def forget(self, table: str) -> None:
-        """Drop the wake-up of a table that is in memory again."""
-        if self._due.pop(table, None) is not None and len(self._queue) > 2 * len(self._due) + 64:
-            self._queue = [(due, table) for table, due in self._due.items()]
-            heapify(self._queue)
-            self._on_size(self.size)
-
-    async def close(self) -> None:
-        """Cancel the timer and the task that loads tables."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._waking is not None:
-            self._waking.cancel()
-            await asyncio.gather(self._waking, return_exceptions=True)
-
-    def _add(self, table: str, due: float) -> None:
-        self._due[table] = due
-        heappush(self._queue, (due, table))
-        self._on_size(self.size)
-        self._set_timer()
-
-    def _set_timer(self) -> None:
-        """Set the timer to the first deadline, unless tables are being loaded."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._queue and self._waking is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(self._queue[0][0], self._start)
-
-    def _start(self) -> None:
-        self._timer = None
-        self._waking = asyncio.get_running_loop().create_task(self._wake())
-        self._waking.add_done_callback(self._woken)
-
-    def _woken(self, task: asyncio.Task[None]) -> None:
-        self._waking = None
-        if not task.cancelled():
-            task.result()
-            self._set_timer()
-
-    async def _wake(self) -> None:
-        """Load due tables one after the other, so that many at a time do not fill memory."""
-        loop = asyncio.get_running_loop()
-        while self._queue and self._queue[0][0] <= loop.time():
-            due, table = heappop(self._queue)
-            self._on_size(self.size)
-            if self._due.get(table) != due:
-                continue
-            try:
-                await self._load(table)
-            except Exception as error:
-                if not isinstance(error, DealerError):
-                    loop.call_exception_handler(
-                        {"message": "waking a table failed", "exception": error}
-                    )
-                if may_pass(error) and self._due.get(table) == due:
-                    self._add(table, loop.time() + RETRY_SECONDS)
-                else:  # unknown, archived or damaged: no shuffle ends there
-                    self._due.pop(table, None)
-            else:
-                self.forget(table)
-
-
-class TableLifecycle:
-    """Moves tables between `log` and `cache`; `on_load` is called with each that was loaded."""
-
-    def __init__(
-        self,
-        log: ReadOnlyLog,
+        log: Log,
+        loader: Loader,
         cache: TableCache,
-        reloader: Reloader,
-        deadlines: Deadlines,
         savepoints: StoredSavepoints,
+        notices: Notices,
+        tasks: BackgroundTasks,
+        mark: HighWaterMark | None,
         *,
-        on_load: Callable[[LiveTable], None],
+        now: Clock,
+        decide: Callable[[LiveTable, CommandExecution], None],
     ) -> None:
         self._log = log
+        self._loader = loader
         self._cache = cache
-        self._reloader = reloader
-        self._deadlines = deadlines
         self._savepoints = savepoints
-        self._on_load = on_load
-        self.wakeups = Wakeups(self._wake, on_size=self._count_wakeups)
+        self._notices = notices
+        self._tasks = tasks
+        self._mark = mark
+        self._decide = decide
+        self._due: deque[bytes] = deque()  # out of memory, and their deadline has come
+        self.deadlines = Deadlines(now, self._on_deadline)
+
+    def close(self) -> None:
+        """Cancel all deadlines."""
+        self.deadlines.close()
+
+    # Into memory
 
     async def load(self, table: str) -> LiveTable:
-        """The table with every committed event; see `Service.load`."""
+        """The table, from memory or from the log; UnknownTable if there is none.
+
+        It has every event that any process had committed before the call. Raises Overloaded where
+        it is not in memory and the tables in use leave no room for it.
+        """
         live_table = self._cache.get(table)
         if live_table is None:
             self._cache.require_room()
             live_table = await self._load(table)
         # Also after a load: another caller may have started it before the newest commit.
-        await self._reloader.catch_up(live_table)
+        await self.catch_up(live_table)
         if not live_table.committed:
             return await self._cache.load(table)  # raises UnknownTable if the log was rewound
         if live_table.table.closed:
@@ -178,46 +190,142 @@ class TableLifecycle:
         """A table that may be about to begin; raises Overloaded where there is no room."""
         self._cache.require_room()
         live_table = await self._cache.load_or_create(table)
-        self._arm(live_table)
+        self.deadlines.arm(live_table)
         return live_table
-
-    def leave(self, live_table: LiveTable) -> bool:
-        """Whether the table may leave memory now; if so, its deadline stays scheduled."""
-        if not self.wakeups.sleep(live_table):
-            return False
-        live_table.postpone_draw()
-        self._savepoints.write_newest(live_table)
-        return True
-
-    async def close(self) -> None:
-        """Write the savepoints of long tables, and cancel all deadlines."""
-        await self.wakeups.close()
-        await self._savepoints.close(self._cache)
-        for live_table in self._cache:
-            self._deadlines.disarm(live_table)
-
-    def _count_wakeups(self, size: int) -> None:
-        self._cache.other_bytes = size
 
     async def _load(self, table: str) -> LiveTable:
         live_table = await self._cache.load(table)
         self._savepoints.write_due(live_table)
-        self._arm(live_table)
-        self._on_load(live_table)
+        self.deadlines.arm(live_table)
+        self._record_mark(live_table, old=True)
         return live_table
 
-    def _arm(self, live_table: LiveTable) -> None:
-        """Replace the wake-up of a table that is in memory again by a timer of its own."""
-        self.wakeups.forget(live_table.table_id)
-        self._deadlines.arm(live_table)
+    def _record_mark(self, live_table: LiveTable, *, old: bool = False) -> None:
+        """Record the newest event before anybody sees it: if the log loses it, that is noticed."""
+        if self._mark is not None:
+            at = live_table.table.at
+            self._mark.saw(live_table.id, live_table.committed, live_table.leaf, at=at, old=old)
 
-    async def _wake(self, table: str) -> None:
+    # Up to date with the log
+
+    def reload_if_due(self, live_table: LiveTable) -> None:
+        """Reload the table in a task if it has to be and no append of it is in flight."""
+        if live_table.reload_due:
+            self._tasks.start(self._reload(live_table))
+
+    async def catch_up(self, live_table: LiveTable) -> None:
+        """Read and publish the events that other processes have written to this table.
+
+        So, too, where the log was rewound to an older state. Raises DatabaseError, as
+        DatabaseDamaged where the table's rows do not end at its version, Unavailable or
+        TableArchived.
+        """
+        # Each turn answers a version that another process has written meanwhile: a reload reaches
+        # the one that the log has at its moment, or gives the table up.
+        while True:
+            live_table.require_here()
+            committed = live_table.committed
+            head = await self._log.head(live_table.id) or 0
+            live_table.require_here()  # it may have been given up meanwhile
+            if committed <= head <= live_table.committed:
+                return
+            if not (live_table.reloading or live_table.in_flight):
+                live_table.begin_reload()
+                # A task of its own: the caller may be cancelled meanwhile.
+                self.reload_if_due(live_table)
+            # Appends in flight meet the foreign events in the log, as a conflict.
+            await live_table.wait_committed(
+                NEVER if live_table.reloading else live_table.table.version
+            )
+
+    async def _reload(self, live_table: LiveTable) -> None:
+        while True:
+            try:
+                fresh, notice = await self._loader.advance(live_table)
+                break
+            except Exception as error:
+                if not isinstance(error, DealerError):
+                    report("reloading a table failed", error)
+                if not may_pass(error):
+                    self._give_up(live_table, error)
+                    return
+                for execution in live_table.take_pending_retries():
+                    execution.answer(unavailable(error))
+                live_table.read_failed()
+                # Spread the retries of all tables and nodes for when the database is back.
+                await asyncio.sleep(around(RELOAD_RETRY_SECONDS))
+        try:
+            live_table.adopt(fresh)
+            if notice.entries:
+                self._record_mark(live_table)
+            if notice.entries or notice.reset:
+                self._notices.send(live_table, notice)
+        except Exception as error:  # half published: subscribers and callers begin again
+            report("publishing a reloaded table failed", error)
+            self._give_up(live_table, error)
+            return
+        self._resume(live_table)
+
+    def _resume(self, live_table: LiveTable) -> None:
+        """Decide what waited for the reload, once what it found is published."""
+        # Another process may have sealed the shuffle that a draw waits for.
+        live_table.drop_pending_draw()
+        for execution in live_table.resume():
+            self._decide(live_table, execution)
+        self.deadlines.arm(live_table)
+        self._cache.weigh(live_table)
+
+    def _give_up(self, live_table: LiveTable, error: Exception) -> None:
+        """Another process has archived the table, or its log cannot be read: no retry helps.
+
+        Its subscribers are disconnected.
+        """
+        live_table.give_up(error)
+        live_table.drop_pending_draw()
+        self.deadlines.disarm(live_table)
+        self.deadlines.forget(live_table.id)
+        self._cache.remove(live_table)
+        self._notices.send(live_table, CommitNotice([], [], reset=True))
+
+    # Deadlines
+
+    def _on_deadline(self, table: bytes, wait: WaitId) -> None:
+        live_table = self._cache.get(table.hex())
+        if live_table is None:
+            self._due.append(table)
+            if len(self._due) == 1:
+                self._tasks.start(self._wake_due())
+            return
+        live_table.timer = None
+
+        def on_outcome(outcome: Outcome) -> None:
+            if isinstance(outcome, CommandResult):
+                self.deadlines.arm(live_table)
+            elif live_table.timer is None:
+                live_table.timer = self.deadlines.again(table, seconds=DEADLINE_RETRY_SECONDS)
+
+        # The deadline of this wait and not a later one, which another process may have begun.
+        self._decide(
+            live_table, CommandExecution(command=CheckDeadlines(wait[-1]), done=on_outcome)
+        )
+
+    async def _wake_due(self) -> None:
+        """Load due tables one after the other, so that many at a time do not fill memory."""
+        while self._due:
+            await self._wake(self._due[0])
+            self._due.popleft()
+
+    async def _wake(self, table: bytes) -> None:
         """Load a table whose deadline has come, even where there is no room."""
-        if self._cache.get(table) is not None:
+        if self._cache.get(table.hex()) is not None:
             return
         try:
-            await self._reloader.catch_up(await self._load(table))
-        except Refused as refusal:
-            if not refusal.temporary:
-                self._deadlines.drop_wait(bytes.fromhex(table))
-            raise
+            await self.catch_up(await self._load(table.hex()))
+        except Exception as error:
+            if not isinstance(error, DealerError):
+                report("loading a table for its deadline failed", error)
+            if may_pass(error):
+                self.deadlines.again(table, seconds=LOAD_RETRY_SECONDS)
+            else:  # unknown, archived or damaged: no shuffle ends there
+                self.deadlines.forget(table)
+                self._cache.asleep.discard(table.hex())

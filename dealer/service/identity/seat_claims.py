@@ -19,8 +19,7 @@ the ticket with the request that is in its row: sent again with its `cmd`, it is
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dealer.errors import BadToken, TableArchived, TicketUsed, VersionConflict
 from dealer.eventlog import Log, seat_subjects
@@ -30,15 +29,13 @@ from dealer.game.commands import TakeSeat
 from dealer.game.events import SeatTaken
 from dealer.game.state import SeatHolder
 from dealer.proof.pack import be64, lp
+from dealer.service.commands.processor import CommandProcessor
 from dealer.service.identity.tokens import Ticket, ticket_digest, user_digest
-from dealer.service.tables.execution import CommandResult, IdempotencyKey
+from dealer.service.tables.execution import CommandExecution, IdempotencyKey
 from dealer.service.tables.live_table import LiveTable
 
 ATTEMPTS = 8
 """Seats of a user without a row that one request follows: each crash leaves one."""
-
-Execute = Callable[..., Coroutine[Any, Any, CommandResult]]
-CatchUp = Callable[[LiveTable], Coroutine[Any, Any, None]]
 
 
 class SeatClaim(NamedTuple):
@@ -56,13 +53,12 @@ class SeatClaim(NamedTuple):
 
 
 class SeatClaims:
-    """Finds and takes seats of users; `execute` and `catch_up` are the service's."""
+    """Finds and takes seats of users, by commands to `processor`."""
 
-    def __init__(self, log: Log, keys: HouseKeys, execute: Execute, catch_up: CatchUp) -> None:
+    def __init__(self, log: Log, keys: HouseKeys, processor: CommandProcessor) -> None:
         self._log = log
         self._keys = keys
-        self._execute = execute
-        self._catch_up = catch_up
+        self._processor = processor
 
     def of_ticket(
         self, live_table: LiveTable, text: str, ticket: Ticket, *, key: IdempotencyKey | None
@@ -146,14 +142,16 @@ class SeatClaims:
                     connection, live_table.id, cmd, subject
                 )
             )
-        done = await self._execute(live_table, command, key=IdempotencyKey(CLAIM, cmd.hex()))
+        execution = CommandExecution(command=command, key=IdempotencyKey(CLAIM, cmd.hex()))
+        done = await self._processor.execute(live_table, execution)
         (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
         return SeatHolder(taken.seat, done.version)
 
     async def _stored(self, live_table: LiveTable, digest: bytes) -> StoredSeat | None:
         stored = await seat_subjects.find(self._log, live_table.id, digest)
         if stored is not None and stored.version > live_table.committed:
-            await self._catch_up(live_table)  # another node wrote it after this one read the log
+            # Another node wrote it after this one read the log.
+            await self._processor.lifecycle.catch_up(live_table)
         return stored
 
 

@@ -19,6 +19,8 @@ from dealer.backoff import poll
 from dealer.errors import ConfigurationError
 from dealer.eventlog.owners import stored_keys
 from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.webhooks import StoredWebhook
+from dealer.feed.reader import FeedFilter
 
 RIGHTS = ("open", "seat", "read", "close", "admin")
 """What a key may do: open tables, seat and remove players, read what happens, close tables; with
@@ -67,10 +69,10 @@ class ServiceKey:
 
 
 class ServiceKeys:
-    """The valid keys of one database, as of the last poll; `any_reads` if one may read."""
+    """The valid keys of one database, as of the last poll."""
 
     def __init__(self) -> None:
-        self.any_reads = False
+        self._may_read = False
         self._keys: dict[bytes, ServiceKey] = {}
         self._listeners: list[Callable[[ServiceKey], None]] = []
 
@@ -96,6 +98,19 @@ class ServiceKeys:
         """The valid key with this number in the database."""
         return next((key for key in self._keys.values() if key.id == number), None)
 
+    def any_reads(self) -> bool:
+        """Whether there is a key that may read."""
+        return self._may_read
+
+    def filter_of(self, webhook: StoredWebhook) -> FeedFilter | None:
+        """What a webhook's key may follow; None if it is not valid, or may not read."""
+        key = self.of_number(webhook.key)
+        if key is None or not key.may("read"):
+            return None
+        return FeedFilter(
+            None if "admin" in key.rights else key.id, None, frozenset(webhook.types.split())
+        )
+
     async def refresh(self, log: ReadOnlyLog) -> None:
         """Read the keys; raises DatabaseError."""
         found = {
@@ -104,7 +119,7 @@ class ServiceKeys:
             if row.revoked_at is None
         }
         before, self._keys = self._keys, found
-        self.any_reads = any(key.may("read") for key in found.values())
+        self._may_read = any(key.may("read") for key in found.values())
         for digest, key in before.items():
             if found.get(digest) != key:
                 for listener in self._listeners:

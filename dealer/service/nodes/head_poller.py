@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log
-from dealer.service.commands.reload import Reloader
+from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.nodes.presence import SharedPresence
 from dealer.service.reading.checkpoints import Checkpoints
 from dealer.service.tables.cache import TableCache
@@ -22,19 +22,19 @@ POLL_SECONDS = 1.0
 
 
 class HeadPoller:
-    """Compares the tables in `cache` with `log` and lets `reloader` catch up where they differ."""
+    """Compares the tables in `cache` with `log` and lets `lifecycle` catch up."""
 
     def __init__(
         self,
         log: Log,
         cache: TableCache,
-        reloader: Reloader,
+        lifecycle: TableLifecycle,
         checkpoints: Checkpoints,
         presence: SharedPresence,
     ) -> None:
         self._log = log
         self._cache = cache
-        self._reloader = reloader
+        self._lifecycle = lifecycle
         self._checkpoints = checkpoints
         self._presence = presence
         self._hint = asyncio.Event()
@@ -84,6 +84,6 @@ class HeadPoller:
             # A table that cannot be read does not keep the others from being polled.
             with suppress(DealerError):
                 if not committed <= head <= live_table.committed:
-                    await self._reloader.catch_up(live_table)
+                    await self._lifecycle.catch_up(live_table)
                 if cosigned != live_table.cosigned:
                     await self._checkpoints.publish_cosigned(live_table, count=cosigned)

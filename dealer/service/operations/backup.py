@@ -36,7 +36,7 @@ from dealer.eventlog.keys import (
     sync_folder,
 )
 from dealer.service.identity.admin import AdminService
-from dealer.service.operations.restore_check import Home, homes, settle
+from dealer.service.operations.restore_check import Home, homes, record_home
 
 DUMP, FILE, SUMS = "dealer.dump", "dealer.db", "SHA256SUMS"
 
@@ -89,7 +89,7 @@ async def back_up(
                 else:
                     await asyncio.to_thread(copy_file, database, to / FILE)
                     async with await Log.open(sqlite_address(to / FILE)) as copy:
-                        await settle(copy, Home("backup", await _newest_folder(copy)))
+                        await record_home(copy, Home("backup", await _newest_folder(copy)))
                         needed = await _bundles(copy)
                     sums[FILE] = await asyncio.to_thread(_digest, to / FILE)
                 missing = await asyncio.to_thread(_copy_files, to, file, folders, needed, sums)
@@ -159,7 +159,7 @@ async def _restore_log(
         for each, to in plan.items():
             await asyncio.to_thread(_copy, each, to)
         word = await log.reader.identity() if complete else "restored"
-        await settle(log, Home(word, await _newest_folder(log)))
+        await record_home(log, Home(word, await _newest_folder(log)))
         details = {"folder": str(source), "complete": complete}
         await AdminService(log, who=who).note("restore-backup", "house", details=details)
 

@@ -63,7 +63,7 @@ async def _close(
     service: Service, table: bytes, *, end_shuffles: bool
 ) -> tuple[bytes, DealerError | None]:
     try:
-        live_table = await service.load(table.hex())
+        live_table = await service.lifecycle.load(table.hex())
         if end_shuffles:
             await _end_shuffle(service, live_table)
         await force_close(service, live_table)
@@ -170,7 +170,7 @@ class AutoClose:
 
     async def _close(self, table: str, why: str) -> bool:
         try:
-            live_table = await self._service.load(table)
+            live_table = await self._service.lifecycle.load(table)
             if not self._is_due(live_table, why):
                 return False
             await force_close(self._service, live_table)

@@ -28,8 +28,7 @@ from dealer.proof.checkpoint import open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.reading.bundle import stored_notes
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.decoding import require_committed
-from dealer.service.tables.round_secret import RoundSecret
+from dealer.service.tables.round_secret import RoundSecret, require_committed
 
 Keys = Mapping[bytes, HouseKeys]
 """The house's keys that are here, by the public key of the tables that are signed with them."""

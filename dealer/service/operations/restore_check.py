@@ -87,7 +87,7 @@ async def homes(log: ReadOnlyLog) -> list[Home]:
     return [Home(*each) for each in found]
 
 
-async def settle(log: Log, home: Home) -> None:
+async def record_home(log: Log, home: Home) -> None:
     """Record that the log is in this database and that this folder has marks of it."""
     known = await homes(log)
     while not known or known[-1].database != home.database or home not in known:
@@ -163,7 +163,7 @@ async def close_if_restored(
         loss = await _loss(log, lines, home)
         if loss is not None:
             await _close_all(service, log, tables, loss)
-    await settle(log, home)
+    await record_home(log, home)
     return (await generations(log))[-1]
 
 

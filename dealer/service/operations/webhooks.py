@@ -1,10 +1,9 @@
-"""Webhooks of service keys: the operators' actions, and what the deliveries need of the service."""
+"""Webhooks of service keys: the operators' actions."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from functools import partial
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog import owners
@@ -18,34 +17,8 @@ from dealer.feed.positions import START
 from dealer.game.events import TYPES
 from dealer.service.clock import utc_ms
 from dealer.service.identity.admin import Operator
-from dealer.service.identity.service_keys import ServiceKeys
-from dealer.service.service import Service
 from dealer.webhooks.addresses import parse_url
 from dealer.webhooks.delivery import SECRET_BYTES, SIGNINGS, WebhookSigner
-from dealer.webhooks.runner import Environment, WebhookRunner
-
-
-def filter_of(keys: ServiceKeys, webhook: StoredWebhook) -> FeedFilter | None:
-    """What a webhook's key may follow; None if the key is not valid, or may not read."""
-    key = keys.of_number(webhook.key)
-    if key is None or not key.may("read"):
-        return None
-    return FeedFilter(
-        None if "admin" in key.rights else key.id, None, frozenset(webhook.types.split())
-    )
-
-
-def runner_of(service: Service, keys: HouseKeys, house: str, *, give_up_ms: int) -> WebhookRunner:
-    """What delivers to the webhooks of a service's log from this process."""
-    environment = Environment(
-        node=secrets.token_bytes(8),
-        house=house,
-        random=secrets.token_bytes,
-        now=service.now,
-        filter_of=partial(filter_of, service.service_keys),
-        give_up_ms=give_up_ms,
-    )
-    return WebhookRunner(service.log, service.feed, keys, environment)
 
 
 class WebhookAdmin(Operator):

@@ -20,7 +20,7 @@ from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.decoding import tampered, unsigned
+from dealer.service.tables.round_secret import tampered, unsigned
 
 CHUNK = 1000
 """Events, or checkpoints, that are read from the log at a time."""

@@ -15,11 +15,11 @@ from dealer.game.view import snapshot as view_of
 from dealer.proof.checkpoint import attach_once, player, read_checkpoint
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.executor import CommandExecutor
-from dealer.service.commands.reload import Reloader
+from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.decoding import tampered
 from dealer.service.tables.execution import failed
-from dealer.service.tables.live_table import CommitNotice, LiveTable, NoticeListener, Snapshot
+from dealer.service.tables.live_table import CommitNotice, LiveTable, Notices, Snapshot
+from dealer.service.tables.round_secret import tampered
 
 COSIGNABLE = 8
 """How many of a table's newest checkpoints accept cosignatures."""
@@ -37,21 +37,21 @@ class _Gathering:
 
 
 class Checkpoints:
-    """Signs what is on disk; `notify` receives cosigned checkpoints."""
+    """Signs what is on disk; `notices` gets the cosigned checkpoints."""
 
     def __init__(
         self,
         log: Log,
-        reloader: Reloader,
+        lifecycle: TableLifecycle,
         executor: CommandExecutor,
         tasks: BackgroundTasks,
-        notify: NoticeListener,
+        notices: Notices,
     ) -> None:
         self._log = log
-        self._reloader = reloader
+        self._lifecycle = lifecycle
         self._tasks = tasks
         self._executor = executor
-        self._notify = notify
+        self._notices = notices
         self._gatherings: dict[tuple[bytes, int], _Gathering] = {}
 
     async def snapshot(self, live_table: LiveTable, viewer: Viewer) -> Snapshot:
@@ -86,7 +86,7 @@ class Checkpoints:
                 break
             if newest[0] == version:
                 return newest
-            await self._reloader.catch_up(live_table)
+            await self._lifecycle.catch_up(live_table)
             if newest[0] > live_table.committed:
                 raise tampered(live_table.table_id)  # signed events are missing
         if writing is not None:
@@ -133,7 +133,7 @@ class Checkpoints:
         live_table.pushed.update(notes)
         for size in sorted(live_table.pushed)[:-COSIGNABLE]:
             del live_table.pushed[size]
-        self._notify(live_table, CommitNotice([], notes))
+        self._notices.send(live_table, CommitNotice([], notes))
 
     async def _attach(self, live_table: LiveTable, size: int, gathering: _Gathering) -> None:
         """Store the collected cosignatures and push the note."""
@@ -160,7 +160,7 @@ class Checkpoints:
         """Store a checkpoint; TableArchived or ConcurrentUpdate if its events have left the log."""
         if isinstance(await self._log.put_checkpoint(live_table.id, size, note), Conflict):
             await require_here(self._log, live_table.id)
-            await self._reloader.catch_up(live_table)
+            await self._lifecycle.catch_up(live_table)
             raise ConcurrentUpdate("The log was rewound to an older state; read the table again.")
 
     async def find_cosignable(self, live_table: LiveTable, line: str) -> tuple[int, str]:

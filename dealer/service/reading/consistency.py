@@ -15,8 +15,8 @@ from dealer.eventlog.rows import leaf_of
 from dealer.proof.tree import HASH_BYTES, Tree, leaf_hash, subtrees_of_proof
 from dealer.service.reading.past_states import Pause
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.decoding import tampered
 from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.round_secret import tampered
 
 BLOCK = 256
 """Leaves of a block, a power of two; reading and hashing one takes a millisecond or two."""

@@ -16,9 +16,8 @@ from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.decoding import event_of, tampered
 from dealer.service.tables.live_table import LiveTable
-from dealer.service.tables.round_secret import RoundSecret
+from dealer.service.tables.round_secret import RoundSecret, event_of, tampered
 from dealer.service.tables.round_secret_cache import RoundSecretCache
 
 SLICE = 256

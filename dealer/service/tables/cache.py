@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from time import perf_counter
 
 from dealer.errors import Overloaded, UnknownTable
@@ -29,6 +29,7 @@ from dealer.game.commands import (
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service.tables.live_table import LiveTable
 from dealer.service.tables.loading import Loader
+from dealer.service.tables.stored_savepoints import StoredSavepoints
 
 BYTES = 64 * 2**20
 """Default bound on the bytes of all tables in memory."""
@@ -41,6 +42,15 @@ SMALL = 65_536
 
 LOADS = 8
 """Tables that are read from the log at the same time: reading takes memory, too."""
+
+ASLEEP = 100_000
+"""Tables that may be out of memory while a deadline of theirs runs; further ones stay."""
+
+ASLEEP_BYTES = 600
+"""Estimated bytes of the timer and the wait of such a table."""
+
+SOON_SECONDS = 1.0
+"""A table whose deadline is nearer than this does not leave memory."""
 
 _CHECKED = 32
 """Least recently used tables that are considered when a table is added or grows."""
@@ -70,29 +80,30 @@ class TableCache:
     """Tables in memory by id.
 
     `bytes_bound` bounds the estimated bytes of all of them and of the `recent` events, `bound` the
-    number of those that are not in use. The attribute `other_bytes` counts against the bound, too.
-    `leave` is called with a table that is about to be evicted; where it returns False the table
-    stays. `load_seconds` has the time of each load, with the wait for its slot.
+    number of those that are not in use. `asleep` are the tables that have left memory while a
+    deadline of theirs runs; their timers count against `bytes_bound`, too. A long table that leaves
+    gets a newer one of its `savepoints`. `load_seconds` has the time of each load, with the wait
+    for its slot.
     """
 
     def __init__(
         self,
         loader: Loader,
         recent: RecentEvents,
+        savepoints: StoredSavepoints,
         *,
         bound: int = TABLES,
         bytes_bound: int = BYTES,
-        leave: Callable[[LiveTable], bool] = lambda live_table: True,
     ) -> None:
         self._loader = loader
         self._recent = recent
+        self._savepoints = savepoints
         self.bound = bound
         self.bytes_bound = bytes_bound
         self.small = SMALL  # bytes up to which a table in use may always grow
         self.bytes = 0
-        self.other_bytes = 0
+        self.asleep: set[str] = set()
         self.load_seconds = Histogram(LONG_SECONDS)
-        self._leave = leave
         self._tables: OrderedDict[str, LiveTable] = OrderedDict()
         self._loading: dict[bytes, asyncio.Task[LiveTable]] = {}
         self._load_slots = asyncio.Semaphore(LOADS)
@@ -153,6 +164,7 @@ class TableCache:
     def add(self, live_table: LiveTable) -> LiveTable:
         """Add the table, or return the one that is in memory under this id already."""
         kept = self._tables.setdefault(live_table.table_id, live_table)
+        self.asleep.discard(live_table.table_id)
         self.weigh(kept)
         return kept
 
@@ -161,7 +173,8 @@ class TableCache:
     @property
     def full(self) -> bool:
         """Whether the bound on bytes is exceeded."""
-        return self.bytes + self._recent.bytes + self.other_bytes > self.bytes_bound
+        asleep = ASLEEP_BYTES * len(self.asleep)
+        return self.bytes + self._recent.bytes + asleep > self.bytes_bound
 
     def weigh(self, live_table: LiveTable) -> None:
         """Update the size of a table, and evict others if the sum exceeds a bound."""
@@ -202,14 +215,31 @@ class TableCache:
         """Evict idle tables, the least recently used first; tables in use move to the end."""
         for _ in range(min(most, len(self._tables))):
             live_table = next(iter(self._tables.values()))
-            if live_table is not but and live_table.idle() and self._leave(live_table):
-                self.remove(live_table)
+            if live_table is not but and self._may_leave(live_table):
+                self._leave(live_table)
                 if not self._over_bound():
                     return
             else:
                 # In use: lagging subscribers read the log instead, which takes no memory.
                 self._recent.release(live_table.id)
                 self._tables.move_to_end(live_table.table_id)
+
+    def _may_leave(self, live_table: LiveTable) -> bool:
+        if not live_table.idle():
+            return False
+        timer = live_table.timer
+        if timer is None:
+            return True
+        soon = asyncio.get_running_loop().time() + SOON_SECONDS
+        return timer.when() >= soon and len(self.asleep) < ASLEEP
+
+    def _leave(self, live_table: LiveTable) -> None:
+        """Evict a table: its timer runs on, and will have the table loaded again."""
+        if live_table.timer is not None:
+            self.asleep.add(live_table.table_id)
+        live_table.drop_pending_draw()
+        self._savepoints.write_newest(live_table)
+        self.remove(live_table)
 
     def remove(self, live_table: LiveTable) -> None:
         """Drop a table, unless another one of its id is in memory instead."""

@@ -11,10 +11,9 @@ from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
 from dealer.game.state import SeatHolder
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.decoding import event_of, tampered
 from dealer.service.tables.execution import CommandResult, StoredCommand
 from dealer.service.tables.live_table import LiveTable
-from dealer.service.tables.round_secret import RoundSecret, private_part
+from dealer.service.tables.round_secret import RoundSecret, event_of, private_part, tampered
 from dealer.service.tables.round_secret_cache import RoundSecretCache
 
 CHUNK = 1000

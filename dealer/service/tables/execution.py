@@ -1,7 +1,7 @@
 """Command execution: one object for a command, from its request to its answer; and command ids.
 
-It is decided, its events are encoded into it, the log's writer has it in its queue, and it is
-settled and answered. A repetition that arrives meanwhile waits in it.
+It is decided, its events are encoded into it, the log's writer has it in its queue, and after the
+commit it is published and answered. A repetition that arrives meanwhile waits in it.
 
 A repeated command is found by its name, the scope and the id of its `IdempotencyKey`: in flight, in
 `RecentCommands`, or in the log, where name and digest are next to its first event.
@@ -96,12 +96,13 @@ class CommandExecution(Append, eq=False, kw_only=True):
 
     `done` is called once, with the outcome. From its `key` come its `name`, None without one, and
     its `digest`, 16 bytes of an HMAC over the key's content. It is refused if the table is past
-    version `expect`. `then` is executed as soon as the shuffle that the command starts is sealed,
-    and `drawn` gets its outcome.
+    version `expect`. `draw_when_sealed` is executed as soon as the shuffle that the command starts
+    is sealed, and `on_drawn` gets its outcome.
 
     While it is decided, `rows`, `checkpoints` and `events` are filled, and `pending_draw` is the
-    draw that its append settles, with `draw_result`. `waiters` are repetitions that arrive before
-    it is committed. It is decided again, at most `ATTEMPTS` times, if another process was quicker.
+    draw that its append carries out, with `draw_result`. `waiters` are repetitions that arrive
+    before it is committed. It is decided again, at most `ATTEMPTS` times, if another process was
+    quicker.
     """
 
     command: Command
@@ -111,8 +112,8 @@ class CommandExecution(Append, eq=False, kw_only=True):
     name: str | None = None
     digest: bytes = b""
     expect: int | None = None
-    then: Draw | None = None
-    drawn: OnResult | None = None
+    draw_when_sealed: Draw | None = None
+    on_drawn: OnResult | None = None
     attempts: int = 0
     duplicate_of: StoredCommand | None = None  # the stored command of this name
     is_replay: bool = False  # whether an earlier execution answers it
@@ -139,7 +140,7 @@ class CommandExecution(Append, eq=False, kw_only=True):
             report("answering a command failed", error)
 
     def draw_outcome(self) -> Outcome:
-        """The outcome of the draw that its append settles."""
+        """The outcome of the draw that its append carries out."""
         result = self.draw_result
         return result if isinstance(result, Refused) else CommandResult(self.end, result)
 
@@ -186,7 +187,7 @@ class RecentCommands:
         _, digest, version, count = _RECORD.unpack_from(bucket, place)
         return StoredCommand(digest, version, count)
 
-    def settle(self, name: str, digest: bytes, version: int, count: int) -> None:
+    def add(self, name: str, digest: bytes, version: int, count: int) -> None:
         """Add a committed command, in the place of an older one where there is no other."""
         if self.pending:
             self.pending.pop(name, None)
@@ -229,8 +230,8 @@ class PendingDraw:
     draw: Draw
     answers: list[OnResult]
 
-    def is_of(self, draw: Draw) -> bool:
-        """Whether it gives its player what this draw, of a repeated command, would give."""
+    def equals(self, draw: Draw) -> bool:
+        """Whether it gives the same player as many cards of the same stack as `draw`."""
         mine, other = self.draw.actor, draw.actor
         same_player = mine.seat == other.seat and mine.taken_at == other.taken_at
         return same_player and self.draw.count == draw.count and self.draw.source == draw.source
@@ -244,15 +245,15 @@ class PendingDraw:
             except Exception as error:
                 report("answering a draw failed", error)
 
-    def postpone(self) -> None:
-        """Answer with Unavailable: a retry finds the cards, or the shuffle that still runs."""
+    def ask_to_repeat(self) -> None:
+        """Answer with Unavailable: a repetition finds the cards, or the shuffle that still runs."""
         self.answer(Unavailable("The table was reloaded; send this again with the same cmd."))
 
 
 def resolve(future: asyncio.Future[CommandResult]) -> OnResult:
-    """A callback that resolves a future, unless it was cancelled."""
+    """A callback that resolves a future with an outcome, unless it was cancelled."""
 
-    def settle(outcome: Outcome) -> None:
+    def on_outcome(outcome: Outcome) -> None:
         if future.done():
             return
         if isinstance(outcome, CommandResult):
@@ -260,17 +261,7 @@ def resolve(future: asyncio.Future[CommandResult]) -> OnResult:
         else:
             future.set_exception(outcome)
 
-    return settle
-
-
-def resolve_bool(future: asyncio.Future[bool]) -> Callable[[bool], None]:
-    """The same for a future of a bool."""
-
-    def settle(there: bool) -> None:
-        if not future.done():
-            future.set_result(there)
-
-    return settle
+    return on_outcome
 
 
 def may_pass(error: Exception) -> bool:

@@ -57,13 +57,16 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from dealer.errors import Unavailable
 from dealer.eventlog import Chain, EventRecord
+from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.savepoints import encode_table
+from dealer.eventlog.seat_subjects import Subjects
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
@@ -74,7 +77,6 @@ from dealer.service.tables.execution import (
     PendingDraw,
     RecentCommands,
     report,
-    resolve_bool,
     unavailable,
 )
 from dealer.service.tables.round_secret import RoundSecret
@@ -186,15 +188,16 @@ class LiveTable:
             raise copy(self.why_unreadable)  # each has a traceback of its own
 
     def begin_append(self) -> None:
-        """An append was decided and goes to the log's writer."""
+        """Count an append that goes to the log's writer now."""
         if self.state is not TableState.ACTIVE:
             self._transition("begin_append")
         self.in_flight += 1
 
     def append_committed(self, version: int, leaf: str, *, signed: int = 0) -> None:
-        """An append is on disk; its last event has this version and this leaf.
+        """Advance `committed` to `version`, whose event has this leaf; no waiter is called yet.
 
-        `signed` is the size of its newest checkpoint, 0 if it has none.
+        `signed` is the size of the append's newest checkpoint, 0 if it has none: a savepoint that
+        it covers becomes due for the database. Every 256 events the savepoint is renewed.
         """
         self.in_flight -= 1
         if self.state is not TableState.ACTIVE:
@@ -207,16 +210,20 @@ class LiveTable:
             self.refresh_savepoint()
 
     def append_lost(self) -> None:
-        """An append was not written: everything decided since is void."""
+        """Go to RELOADING: the append was not written, and all that was decided since is void."""
         self.in_flight -= 1
         self._transition("append_lost")
 
     def begin_reload(self) -> None:
-        """The state in memory is outdated or undefined: read the table from the log again."""
+        """Go to RELOADING: commands wait, and a reload is due once no append is in flight."""
         self._transition("begin_reload")
 
     def adopt(self, fresh: LiveTable) -> None:
-        """Take over the state that was loaded; subscribers and waiting requests stay."""
+        """Take over the state of `fresh`, which was loaded; subscribers and waiting requests stay.
+
+        Waiters for a version that was void get False, even where other processes wrote as many
+        events. Commands still wait, until `resume`.
+        """
         self._transition("adopt")
         self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
         self.c1_root, self.leaf = fresh.c1_root, fresh.leaf
@@ -230,14 +237,14 @@ class LiveTable:
         self.committed = fresh.committed
 
     def resume(self) -> list[CommandExecution]:
-        """Accept commands again; the requests that waited for it, to be decided again."""
+        """Go to ACTIVE; returns the commands that waited, for the caller to decide them."""
         self._transition("resume")
         return self.take_pending_retries()
 
     def give_up(self, error: Exception) -> None:
-        """The log no longer has the table, or not as it was written: refuse everything.
+        """Go to UNREADABLE, for good: every command that waits or comes is refused with `error`.
 
-        `error` is why: TableArchived, DatabaseDamaged, or what another load raises.
+        That is TableArchived, DatabaseDamaged, or what another load raises. Waiters get False.
         """
         self._transition("give_up")
         self.why_unreadable = error
@@ -254,12 +261,12 @@ class LiveTable:
     # Loading
 
     def add_leaf(self, leaf: str) -> None:
-        """Add the leaf of the next event that was read from the log."""
+        """Add the next leaf to the tree, and make it the leaf of `committed`."""
         self.leaf = leaf
         self.tree.add(leaf.encode())
 
     def loaded(self) -> None:
-        """Everything that was evolved so far is on disk."""
+        """Take the version that was reached as `committed`, and a first savepoint there."""
         self.committed = self.table.version
         self.refresh_savepoint()
 
@@ -275,7 +282,7 @@ class LiveTable:
         return Savepoint(self.table.version, state, tree, self.secret, self.c1_root, self.leaf)
 
     def at_checkpoint(self) -> None:
-        """Loading has reached the newest checkpoint: the state here may be stored.
+        """Make this state, which the newest checkpoint signs, a savepoint to store if one is due.
 
         Its round is open in the log, too, so that its faces are known: a round that was closed
         since would have a newer checkpoint.
@@ -314,7 +321,7 @@ class LiveTable:
         self.require_here()
         failed_reads = self.failed_reads
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.when_committed(version, resolve_bool(future))
+        self.when_committed(version, partial(_resolve, future))
         there = await future
         self.require_here()
         if not there and self.failed_reads > failed_reads:
@@ -350,20 +357,20 @@ class LiveTable:
                 self.commit_waiters.append((version, call))
 
     def read_failed(self) -> None:
-        """The log cannot be read at present: no caller goes on waiting."""
+        """Answer all who wait for a version with False: the log cannot be read at present."""
         self.failed_reads += 1
         self.notify_commit_waiters()
 
     def take_pending_retries(self) -> list[CommandExecution]:
-        """The requests that wait for a reload; they wait here no longer."""
+        """Empty `pending_retries`, and return what was there."""
         requests, self.pending_retries = self.pending_retries, []
         return requests
 
-    def postpone_draw(self) -> None:
-        """Postpone the draw that waits for a seal, if there is one."""
+    def drop_pending_draw(self) -> None:
+        """Forget the draw that waits for a seal, if any; its callers are to send it again."""
         pending, self.pending_draw = self.pending_draw, None
         if pending is not None:
-            pending.postpone()
+            pending.ask_to_repeat()
 
     # Memory
 
@@ -418,6 +425,35 @@ class CommitNotice(Struct):
 NoticeListener = Callable[[LiveTable, CommitNotice], None]
 
 
+class Notices:
+    """Notifies its listeners of what became public at any table.
+
+    They are called on the loop, in the order of their registration: for each commit, of this
+    process or of another, in the order of a table's versions; for cosignatures; and where the log
+    was rewound. Then what `recent` and `subjects` remember may be void, too.
+    """
+
+    def __init__(self, recent: RecentEvents, subjects: Subjects) -> None:
+        self._recent = recent
+        self._subjects = subjects
+        self._listeners: list[NoticeListener] = []
+
+    def listen(self, listener: NoticeListener) -> None:
+        """Register a listener for the notices of all tables."""
+        self._listeners.append(listener)
+
+    def send(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        """Call the listeners; what one raises is reported."""
+        if notice.reset:
+            self._recent.forget()
+            self._subjects.forget()
+        for listener in self._listeners:
+            try:
+                listener(live_table, notice)
+            except Exception as error:  # the others are called, and the caller is answered
+                report("notifying of an append failed", error)
+
+
 class Snapshot(NamedTuple):
     """A table at `version`, which is on disk, for one viewer.
 
@@ -429,6 +465,11 @@ class Snapshot(NamedTuple):
     state: dict[str, Any]
     edge: list[str]
     checkpoint: str
+
+
+def _resolve(future: asyncio.Future[bool], there: bool) -> None:
+    if not future.done():  # its waiter may have been cancelled
+        future.set_result(there)
 
 
 def _call(call: Callable[[bool], None], there: bool) -> None:

@@ -13,12 +13,11 @@ from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import CHECKPOINT_TYPES
 from dealer.game.state import evolve
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.decoding import event_of, tampered, unsigned
 from dealer.service.tables.event_reader import EventReader
 from dealer.service.tables.execution import StoredCommand
 from dealer.service.tables.insecure_decks import InsecureDecks
 from dealer.service.tables.live_table import CommitNotice, LiveTable
-from dealer.service.tables.round_secret import private_part
+from dealer.service.tables.round_secret import event_of, private_part, tampered, unsigned
 from dealer.service.tables.round_secret_cache import RoundSecretCache
 from dealer.service.tables.savepoint import STORE_EVERY, LogTail, Savepoint
 from dealer.service.tables.stored_savepoints import StoredSavepoints
@@ -248,7 +247,7 @@ def _add_row(live_table: LiveTable, row: EventRecord) -> None:
     if row.command is not None and row.digest is not None:
         stored = StoredCommand.read(row.version, row.digest)
         commands = live_table.stored_commands
-        commands.settle(row.command, stored.digest, stored.version, stored.count)
+        commands.add(row.command, stored.digest, stored.version, stored.count)
 
 
 def _key_in(row: EventRecord) -> bytes:

@@ -1,11 +1,16 @@
-"""Round secret: the secret of a round, open or closed, with its derived keys."""
+"""Round secrets, events with the hidden parts that they encrypt, and what damage is called."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from dealer.errors import DatabaseDamaged
+from dealer.eventlog import EventRecord
 from dealer.eventlog.keys import RoundCipher
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import Event
-from dealer.proof.codec import quote
+from dealer.proof import codec
 from dealer.proof.keys import RoundKeys
 
 
@@ -40,4 +45,44 @@ def private_part(event: Event, secret: RoundSecret | NoRoundSecrets) -> tuple[in
         return None, ""
     seat, slot, card = glimpse
     salt = secret.slot_salt(slot).hex()
-    return seat, f'{{"card":{quote(card)},"salt":"{salt}","slot":{slot}}}'
+    return seat, f'{{"card":{codec.quote(card)},"salt":"{salt}","slot":{slot}}}'
+
+
+def event_of(row: EventRecord, secret: RoundSecret | NoRoundSecrets) -> Event:
+    """The event of a row; with NoRoundSecrets without its hidden part.
+
+    Raises DatabaseDamaged if the hidden part is not the one that the leaf commits to: the key of a
+    closed round is public, so that others can encrypt one, too.
+    """
+    hidden: dict[str, Any] = {}
+    if isinstance(secret, RoundSecret) and row.hidden is not None and row.type != "RoundOpened":
+        part = secret.decrypt(row.version, row.hidden)
+        if row.commitment is not None:
+            require_committed(row, part, secret)
+        hidden = json.loads(part)
+    return codec.decode(row.type, row.schema, row.members(), hidden)
+
+
+def require_committed(row: EventRecord, part: bytes, secret: RoundSecret) -> None:
+    """Raise DatabaseDamaged unless `part`, the hidden part, is what the row's leaf commits to."""
+    if secret.event_commitment(row.version, part.decode()) != row.commitment:
+        raise DatabaseDamaged(
+            f"The hidden part of version {row.version} is not the one that its event commits to: "
+            "the database was altered; restore it from a backup."
+        )
+
+
+def unsigned(table_id: str, row: EventRecord) -> DatabaseDamaged:
+    """The error for a table, by its id in hex, that lacks the checkpoint which is due at `row`."""
+    return DatabaseDamaged(
+        f"The signed checkpoint of table {table_id} at version {row.version} ({row.type}) is "
+        "missing: the database was altered or is incomplete. Restore it from a backup."
+    )
+
+
+def tampered(table_id: str) -> DatabaseDamaged:
+    """The error for a table, by its id in hex, whose rows are not what the house signed."""
+    return DatabaseDamaged(
+        f"The events of table {table_id} are not those that the house signed: the "
+        "database was altered or is incomplete. Restore it from a backup."
+    )

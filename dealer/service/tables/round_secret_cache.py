@@ -8,9 +8,8 @@ from dealer.errors import NoteFault
 from dealer.eventlog import EventRecord, Log
 from dealer.eventlog.keys import HouseKeys
 from dealer.proof.checkpoint import open_note
-from dealer.service.tables.decoding import tampered
 from dealer.service.tables.live_table import LiveTable
-from dealer.service.tables.round_secret import RoundSecret
+from dealer.service.tables.round_secret import RoundSecret, tampered
 
 SECRETS = 1024
 """Secrets of closed rounds that are cached for clients that read these rounds."""

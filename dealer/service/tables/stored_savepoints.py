@@ -20,8 +20,8 @@ from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.savepoints import SavedTable
 from dealer.proof.tree import Tree, leaf_hash
-from dealer.service.tables.decoding import tampered
 from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.round_secret import tampered
 from dealer.service.tables.round_secret_cache import RoundSecretCache
 from dealer.service.tables.savepoint import STORE_EVERY, Savepoint
 

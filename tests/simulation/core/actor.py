@@ -212,7 +212,7 @@ class Actor(Following):
         restores = self.world.restores
 
         async def work(service: Service) -> None:
-            found = await service.snapshot(await service.load(table), viewer)
+            found = await service.checkpoints.snapshot(await service.lifecycle.load(table), viewer)
             if restores != self.world.restores:
                 return
             if not begun <= found.version <= len(self.world.witness.log.get(table, ())):
@@ -225,7 +225,7 @@ class Actor(Following):
         table = self.table
 
         async def work(service: Service) -> None:
-            size, _ = await service.checkpoint(await service.load(table))
+            size, _ = await service.checkpoints.checkpoint(await service.lifecycle.load(table))
             if size > len(self.world.witness.log.get(table, ())) and not self.world.restores:
                 self.world.fault(f"a checkpoint of {size} events that are not on disk")
 

@@ -125,7 +125,7 @@ class TableCall(Call):
         actor.world.witness.begin(self)
 
     def begin(self, node: CoreNode, service: Service, attempt: int) -> None:
-        live_table = service.live_table(self.table)
+        live_table = service.tables.get(self.table)
         if live_table is None:
             asyncio.get_running_loop().create_task(self._load(node, service, attempt))
         else:
@@ -133,7 +133,7 @@ class TableCall(Call):
 
     async def _load(self, node: CoreNode, service: Service, attempt: int) -> None:
         try:
-            live_table = await service.load(self.table)
+            live_table = await service.lifecycle.load(self.table)
         except DealerError as error:
             self.reply(node, attempt, error)
         else:
@@ -160,7 +160,7 @@ class RandomDrawCall(TableCall):
         async def draw() -> None:
             try:
                 with live_table.held():
-                    found = await service.draw_at_random(live_table, self.command, key=self.key)  # type: ignore[arg-type]
+                    found = await service.random_draws.draw(live_table, self.command, key=self.key)  # type: ignore[arg-type]
             except DealerError as error:
                 done(error)
             else:

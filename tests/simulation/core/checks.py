@@ -44,7 +44,7 @@ async def shuffles_end(world: CoreWorld) -> bool:
         for table in world.witness.log:
             if table not in archived:
                 for service in services:
-                    live_table = await service.load(table)
+                    live_table = await service.lifecycle.load(table)
                     held.enter_context(live_table.held())
 
         def running() -> bool:
@@ -91,7 +91,7 @@ async def _no_table_is_served_without_its_heads(world: CoreWorld) -> None:
     await world._start()
     for service in (node.service for node in world.nodes if node.service is not None):
         try:
-            await service.load(bytes(table).hex())
+            await service.lifecycle.load(bytes(table).hex())
         except DatabaseDamaged:
             continue
         world.fault(f"{bytes(table).hex()[:8]} is served without its head at {size}")
@@ -109,7 +109,7 @@ async def _table(world: CoreWorld, services: list[Service], table: str) -> None:
         return
     for service in services if not world.restored_while_running else ():
         try:
-            live_table = await service.load(table)
+            live_table = await service.lifecycle.load(table)
         except DealerError as error:
             world.fault(f"{table[:8]} cannot be loaded: {error!r}")
             continue
@@ -121,7 +121,7 @@ async def _table(world: CoreWorld, services: list[Service], table: str) -> None:
 
 async def _bundle_verifies(world: CoreWorld, service: Service, table: str) -> None:
     try:
-        live_table = await service.load(table)
+        live_table = await service.lifecycle.load(table)
         lines = [line.encode() async for line in service.bundle(live_table)]
     except TableArchived:
         return

@@ -92,17 +92,17 @@ async def _opened(world: CoreWorld, cmd: str) -> str:
 
 async def _require_answers(report: Report, service: Service, kind: str, table: str) -> None:
     async def state() -> None:
-        live_table = await service.load(table)
-        await service.snapshot(live_table, None)
-        await service.entries(live_table, 0)
+        live_table = await service.lifecycle.load(table)
+        await service.checkpoints.snapshot(live_table, None)
+        await service.reader.entries(live_table, 0)
 
     async def bundle() -> None:
-        live_table = await service.load(table)
+        live_table = await service.lifecycle.load(table)
         async for _ in service.bundle(live_table):
             pass
 
     async def command() -> None:
-        live_table = await service.load(table)
+        live_table = await service.lifecycle.load(table)
         await service.execute(live_table, c.AddNote(c.Actor(host=True), "chat", "on"))
 
     async def feed() -> None:
@@ -117,7 +117,7 @@ async def _require_answers(report: Report, service: Service, kind: str, table: s
 
 async def _require_plays(report: Report, service: Service, other: str) -> None:
     async def play() -> None:
-        live_table = await service.load(other)
+        live_table = await service.lifecycle.load(other)
         await service.execute(live_table, c.AddNote(c.Actor(host=True), "chat", "on"))
 
     error = await _require_answer(report, "another table", play)

@@ -51,7 +51,7 @@ class CoreNode(Node):
                 clock=self.clock,
                 **options,
             ) as service:
-                service.on_notice(self._publish)
+                service.notices.listen(self._publish)
                 restored_tables_are_closed(self.world)
                 self.service = service
                 await stop.wait()

@@ -122,9 +122,9 @@ class Stream:
             if not live_table.committed:
                 self.end()
                 return
-            snapshot = await service.snapshot(live_table, SPECTATOR)
+            snapshot = await service.checkpoints.snapshot(live_table, SPECTATOR)
             self.cursor = snapshot.version
         while self.cursor < live_table.committed and not self.ended:
             chunk = self.actor.world.plan.settings["chunk"]
-            entries = await service.entries(live_table, self.cursor, chunk)
+            entries = await service.reader.entries(live_table, self.cursor, chunk)
             self._deliver(entries)

@@ -161,7 +161,7 @@ class CoreWorld(World):
         stream: Stream | None = None
         if service is not None:
             try:
-                live_table = await service.load(table)
+                live_table = await service.lifecycle.load(table)
             except DealerError as error:
                 self.seen(f"follow {type(error).__name__}")
                 self._unreadable = str(error)

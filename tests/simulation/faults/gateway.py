@@ -13,7 +13,7 @@ from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
 from dealer.gateway.wire import protocol
 from dealer.service.commands import executor
-from dealer.service.service import Service
+from dealer.service.tables.live_table import Notices
 from tests.simulation.faults import Replacement, fault, fault_of
 
 
@@ -83,12 +83,12 @@ def time_of_events_goes_back(_: Any, self: Table, now: int) -> int:
     return now
 
 
-@fault_of(Service, "_notify")
-def commit_notice_lost(notify: Any, self: Service, live_table: Any, notice: Any) -> None:
+@fault_of(Notices, "send")
+def commit_notice_lost(send: Any, self: Notices, live_table: Any, notice: Any) -> None:
     """A notice of one event in thirty-two reaches no subscriber."""
     if notice.entries and notice.entries[0].version % 32 == 31:
         notice = replace(notice, entries=[])
-    notify(self, live_table, notice)
+    send(self, live_table, notice)
 
 
 @fault_of(Broadcaster, "take_seat")

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.rows import Duplicate
-from dealer.service.commands.deadlines import Deadlines
 from dealer.service.commands.processor import CommandProcessor
-from dealer.service.commands.reload import Reloader
+from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.nodes import head_poller
 from dealer.service.operations import restore_check
 from dealer.service.reading.checkpoints import Checkpoints
@@ -54,30 +53,27 @@ def hint_trusted_instead_of_the_log() -> list[Replacement]:
     return [Replacement(head_poller, "POLL_SECONDS", lambda _: 1e9)]
 
 
-@fault_of(CommandProcessor, "_retry")
+@fault_of(TableLifecycle, "_resume")
 def deadline_not_set_after_a_reload(
-    retry: Any, self: CommandProcessor, live_table: LiveTable, requests: Any
+    resume: Any, self: TableLifecycle, live_table: LiveTable
 ) -> None:
     """The timer of a shuffle's wait is not set again when the table was reloaded."""
     arm, self.deadlines.arm = self.deadlines.arm, self.deadlines.disarm  # type: ignore[method-assign]
     try:
-        retry(self, live_table, requests)
+        resume(self, live_table)
     finally:
         self.deadlines.arm = arm  # type: ignore[method-assign]
 
 
-@fault_of(Deadlines, "_expire")
-def deadline_in_wall_time(_: Any, self: Deadlines, live_table: LiveTable, which: Any) -> None:
+@fault_of(TableLifecycle, "_on_deadline")
+def deadline_in_wall_time(on_deadline: Any, self: TableLifecycle, table: bytes, wait: Any) -> None:
     """The rest of a wait is computed from the wall clock, which may have been stepped."""
-    live_table.timer = None
-    if self._executor.now() < which[-1]:
-        self._waits.pop(live_table.id, None)
-        self.arm(live_table)
+    live_table = self._cache.get(table.hex())
+    if live_table is not None and self.deadlines._now() < wait[-1]:
+        self.deadlines.forget(table)
+        self.deadlines.arm(live_table)
         return
-    from dealer.game.commands import CheckDeadlines
-    from dealer.service.tables.execution import CommandExecution
-
-    self._submit(live_table, CommandExecution(command=CheckDeadlines(which[-1])))
+    on_deadline(self, table, wait)
 
 
 @fault_of(Loader, "advance")
@@ -98,13 +94,13 @@ def nothing_to_do_answered_from_memory(
         reject(self, live_table, request, outcome)
 
 
-@fault_of(Reloader, "catch_up")
-async def stale_node_is_not_caught_up(_: Any, self: Reloader, live_table: LiveTable) -> None:
+@fault_of(TableLifecycle, "catch_up")
+async def stale_node_is_not_caught_up(_: Any, self: TableLifecycle, live_table: LiveTable) -> None:
     """A node answers from memory without asking the log what other nodes have written."""
     live_table.require_here()
 
 
-@fault_of(CommandProcessor, "_settle_lost")
+@fault_of(CommandProcessor, "_keep_for_retry")
 def waiting_repetition_forgotten(
     lost: Any, self: CommandProcessor, live_table: Any, execution: Any, result: Any
 ) -> None:
@@ -113,7 +109,7 @@ def waiting_repetition_forgotten(
     lost(self, live_table, execution, result)
 
 
-@fault_of(LiveTable, "postpone_draw")
+@fault_of(LiveTable, "drop_pending_draw")
 def random_draw_not_postponed(_: Any, self: LiveTable) -> None:
     """A draw that waits for a seal waits permanently when its table is reloaded."""
     self.pending_draw = None
@@ -166,7 +162,7 @@ def any_repetition_is_answered_as_the_first(
     answer(self, live_table, request, stored, *rest)
 
 
-@fault_of(CommandProcessor, "_settle_lost")
+@fault_of(CommandProcessor, "_keep_for_retry")
 def known_command_decided_again(
     lost: Any, self: CommandProcessor, live_table: Any, execution: Any, result: Any
 ) -> None:
