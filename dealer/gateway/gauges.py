@@ -8,7 +8,7 @@ from math import nan
 from dealer.gateway.clients import ConnectionRegistry
 from dealer.gateway.ops import Operations
 from dealer.gateway.session.context import GatewayContext
-from dealer.histogram import LONG_SECONDS, Histogram
+from dealer.histogram import Histogram
 from dealer.service import Service
 from dealer.service.operations.probe import MEMORY
 
@@ -104,7 +104,7 @@ def gauges(
         ),
         "dealer_projector_lag_seconds": (
             "Age of this node's oldest append that is not in the read models.",
-            lambda: service.projection.lag_seconds if service.projection else 0.0,
+            lambda: service.projection.lag_seconds,
         ),
         "dealer_projector_stopped_tables": (
             "Tables whose read models stopped at an event; /readyz names them.",
@@ -132,11 +132,11 @@ def gauges(
         ),
         "dealer_webhooks_failing": (
             "Webhooks whose last request failed.",
-            lambda: service.webhooks.failing if service.webhooks else 0,
+            lambda: service.webhooks.failing,
         ),
         "dealer_webhooks_off": (
             "Webhooks that were switched off.",
-            lambda: service.webhooks.disabled if service.webhooks else 0,
+            lambda: service.webhooks.disabled,
         ),
     }
 
@@ -150,11 +150,11 @@ def counters(service: Service) -> dict[str, Number]:
         ),
         "dealer_webhook_deliveries": (
             "Events that webhooks accepted.",
-            lambda: service.webhooks.delivered if service.webhooks else 0,
+            lambda: service.webhooks.delivered,
         ),
         "dealer_webhook_failures": (
             "Requests that webhooks did not accept.",
-            lambda: service.webhooks.failed if service.webhooks else 0,
+            lambda: service.webhooks.failed,
         ),
         "dealer_hints_sent": (
             "Tables in hints to other nodes.",
@@ -181,7 +181,6 @@ def counters(service: Service) -> dict[str, Number]:
 
 def histograms(service: Service) -> dict[str, tuple[str, Callable[[], Histogram]]]:
     """The histograms of the service by name."""
-    none = Histogram(LONG_SECONDS)
     return {
         "dealer_commit_seconds": (
             "Time of a batch in the database, with its COMMIT.",
@@ -197,6 +196,6 @@ def histograms(service: Service) -> dict[str, tuple[str, Callable[[], Histogram]
         ),
         "dealer_projector_slice_seconds": (
             "Time of a slice of the projection, without its COMMIT.",
-            lambda: service.projection.slice_seconds if service.projection else none,
+            lambda: service.projection.slice_seconds,
         ),
     }

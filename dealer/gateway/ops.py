@@ -79,8 +79,7 @@ class Operations:
     @property
     def stopped(self) -> list[Stopped]:
         """The tables whose read models stopped at an event."""
-        projection = self._context.service.projection
-        return [] if projection is None else list(projection.projector.stopped.values())
+        return list(self._context.service.projection.projector.stopped.values())
 
     def _ready(self, *, new_tables: bool) -> Response:
         service = self._context.service

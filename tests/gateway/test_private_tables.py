@@ -6,35 +6,22 @@ from typing import Any
 
 import pytest
 
+from dealer.gateway.schema.openrpc import examples
 from dealer.gateway.session.methods import METHODS
 from tests.gateway import rpc_client
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import RpcClient
 from tests.gateway.tables import SeatedTable, seat_players
 
+_OF_A_REQUEST = ("table", "token", "cmd", "expect")
 PARAMS: dict[str, dict[str, Any]] = {
-    "deck.deal": {"each": 1},
-    "deck.burn": {"count": 1},
-    "deck.cut": {"at": 1},
-    "deck.return": {"from": "deck", "count": 1},
-    "deck.draw": {"count": 1},
-    "hand.discard": {"cards": [1]},
-    "hand.play": {"cards": [1]},
-    "hand.give": {"cards": [1], "to": 1},
-    "hand.show": {"cards": [1]},
-    "hand.return": {"cards": [1]},
-    "seat.ticket": {"name": "Dora"},
-    "seat.vacate": {"seat": 1},
-    "seat.move": {"to": 2},
-    "table.transfer_host": {"seat": 1},
-    "table.note": {"kind": "chat", "text": "hello"},
-    "pile.draw": {"pile": "x"},
-    "pile.move": {"pile": "x", "to": "deck"},
-    "pile.shuffle": {"pile": "x"},
-    "pile.turn": {"pile": "x"},
-    "entropy.commit": {"round": 1, "k": 0, "digest": "00" * 32},
-    "entropy.reveal": {"round": 1, "k": 0, "nonce": "00" * 32},
+    name: {key: value for key, value in frame["params"].items() if key not in _OF_A_REQUEST}
+    for name, (frame, _) in examples().items()
+    if name in METHODS and METHODS[name].build is not None
 }
+"""The parameters of each command, as the recorded game has them."""
+PARAMS["seat.ticket"] = {"name": "Dora"}
+
 COMMANDS = [name for name, one in METHODS.items() if one.build is not None]
 QUERIES = (
     "seat.ticket",

@@ -20,7 +20,10 @@ from tests.harness.service_keys import add_key, revoke_key, with_key
 
 METHOD_RIGHTS = {name: each.right for name, each in METHODS.items() if each.right is not None}
 AT_A_TABLE = sorted(set(METHOD_RIGHTS) - {"table.open", "table.list"})
-PARAMS = PARAMS | {"round.open": {"entropy": "house"}, "seat.move": {"seat": 1, "to": 2}}
+PARAMS = PARAMS | {
+    "deck.return": {"from": "deck", "count": 1},  # a service has no hand
+    "seat.move": {"seat": 1, "to": 2},
+}
 
 
 async def outcome(client: RpcClient, method: str, **params: Any) -> str:

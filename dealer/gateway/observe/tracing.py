@@ -80,14 +80,11 @@ def recording(provider: TracerProvider, service: Service, metrics: Metrics) -> I
         record(method, SpanKind.SERVER, seconds, attributes)
 
     commits = service.log.writer.commit_seconds
-    slices = None if service.projection is None else service.projection.slice_seconds
+    slices = service.projection.slice_seconds
     metrics.on_answer = on_answer
     commits.listener = lambda seconds: record(COMMIT, SpanKind.CLIENT, seconds)
-    if slices is not None:
-        slices.listener = lambda seconds: record(SLICE, SpanKind.INTERNAL, seconds)
+    slices.listener = lambda seconds: record(SLICE, SpanKind.INTERNAL, seconds)
     try:
         yield
     finally:
-        metrics.on_answer = commits.listener = None
-        if slices is not None:
-            slices.listener = None
+        metrics.on_answer = commits.listener = slices.listener = None
