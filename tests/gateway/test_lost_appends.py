@@ -92,7 +92,7 @@ async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
             await go_on.wait()
         return await checkpoint(of, **options)
 
-    monkeypatch.setattr(service, "checkpoint", slow_checkpoint)
+    monkeypatch.setattr(service.checkpoints, "checkpoint", slow_checkpoint)
     tokens = [
         {"table": one.id, "token": one.tokens[0], "after": service.tables.get(one.id).committed}
         for one in (table, other)
@@ -278,7 +278,7 @@ async def test_a_command_behind_a_move_is_to_be_sent_again_where_both_waited_for
     moving, drawing = player.send("seat.move", to=2), player.send("deck.draw")
     await eventually(lambda: len(live_table.pending_retries) > 1)
     live_table.in_flight -= 1
-    service.processor.reloader.start_if_due(live_table)
+    service.lifecycle.reload_if_due(live_table)
     await moving
     with pytest.raises(Refusal, match="send this again") as caught:
         await drawing

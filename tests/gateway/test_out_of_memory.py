@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dealer.eventlog import Log
 from dealer.eventlog.recent import RecentEvents
+from dealer.eventlog.writer import Writer
 from dealer.gateway import Gateway
 from dealer.gateway.decks import endpoint
 from dealer.gateway.net.http import HttpExchange
@@ -89,7 +89,7 @@ def broken_listener(service: Service) -> tuple[Any, str]:
     [
         (None, "a listener", {None}),
         (RecentEvents, "add", {"unavailable"}),
-        (Log, "submit", {"unavailable"}),
+        (Writer, "submit", {"unavailable"}),
         (wire, "result_frame", {"-32603"}),
     ],
 )
@@ -105,8 +105,8 @@ async def test_a_command(
     client = await at_a_table(connect)
     reported: list[dict[str, Any]] = []
     monkeypatch.setattr(asyncio.get_running_loop(), "call_exception_handler", reported.append)
-    if owner is Log:
-        owner = service.log
+    if owner is Writer:
+        owner = service.log.writer
     owner, name = broken_listener(service) if owner is None else (owner, name)
     failing.make(owner, name)
     assert await outcome(client, "deck.shuffle") in answers

@@ -45,7 +45,11 @@ from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
 from dealer.service import CommandResult, CommitNotice, IdempotencyKey, LiveTable, Service
 from dealer.service.build import open_service
-from dealer.service.tables.execution import ANONYMOUS_SCOPE, CommandExecution
+from dealer.service.tables.execution import (
+    ANONYMOUS_SCOPE,
+    CommandExecution,
+    RecentCommands,
+)
 from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of, shuffled_table
 
 
@@ -141,7 +145,7 @@ async def test_an_evicted_command_is_found_in_the_log(service: Service) -> None:
     live_table = await shuffled_table(service)
     sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a", b"draw 1")}
     first = await service.execute(live_table, Draw(Actor(seat=1)), **sent)
-    live_table.stored_commands.clear()
+    live_table.stored_commands = RecentCommands()
     assert await service.execute(live_table, Draw(Actor(seat=1)), **sent) == first
     assert live_table.table.version == live_table.committed == first.version
 
@@ -152,7 +156,7 @@ async def test_an_old_command_is_answered_though_it_is_now_illegal(
     live_table = await shuffled_table(service)
     sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a", b"draw 52")}
     first = await service.execute(live_table, Draw(Actor(seat=1), 52), **sent)
-    live_table.stored_commands.clear()
+    live_table.stored_commands = RecentCommands()
     live_table.stored_commands.evicted = True
     assert await service.execute(live_table, Draw(Actor(seat=1), 52), **sent) == first
     with pytest.raises(DeckEmpty):

@@ -90,7 +90,7 @@ class Bundles:
         *,
         writing: Callable[[], None],
     ) -> Response | None:
-        """Send the bundle of a table in the log; `writing` is as in `Service.checkpoint`."""
+        """Send the bundle of a table in the log; `writing` is as in `Checkpoints.checkpoint`."""
         table = live_table.table
         size, public = _size_in(request), table.rules.watched
         fixed = size is not None or (table.closed and is_settled(live_table))

@@ -203,11 +203,6 @@ class RecentCommands:
             bucket, self.evicted = bucket[_RECORD.size :], True
         self._buckets[number % BUCKETS] = bucket + record
 
-    def clear(self) -> None:
-        """Drop all commands."""
-        self.pending.clear()
-        self._buckets.clear()
-
     def committed(self) -> RecentCommands:
         """A copy without the commands in flight."""
         copy = RecentCommands()
