@@ -23,10 +23,18 @@ NOTE = {"kind": "chat", "text": "still here"}
 
 @contextmanager
 def held_appends(service, monkeypatch) -> Iterator[list[Any]]:
-    """The appends that are submitted in the block; none of them is made."""
+    """The appends of events that are submitted in the block; none of them is made."""
     queued: list[Any] = []
+    submit = service.log.writer.submit
+
+    def hold(append: Any) -> None:
+        if append.rows:
+            queued.append(append)
+        else:  # only a checkpoint
+            submit(append)
+
     with monkeypatch.context() as patch:
-        patch.setattr(service.log.writer, "submit", queued.append)
+        patch.setattr(service.log.writer, "submit", hold)
         yield queued
 
 
