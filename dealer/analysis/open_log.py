@@ -38,8 +38,7 @@ from dealer.proof.verify import Report, Swap, verify
 from dealer.service.reading.bundle import BundleRange, bundle_lines, bundle_range
 from dealer.service.reading.past_states import AnySecret, require_version, table_at
 from dealer.service.tables.archive import require_here
-from dealer.service.tables.round_secret import event_of, tampered
-from dealer.service.tables.round_secret import RoundSecret
+from dealer.service.tables.round_secret import RoundSecret, event_of, tampered
 from dealer.service.tables.table_ids import table_with_prefix
 
 

@@ -172,6 +172,7 @@ def make_service(
     archive: Path | None = None,
     webhook_give_up_ms: int = GIVE_UP_MS,
     insecure_test_decks: bool = False,
+    program: str = "",
     clock: Clock = utc_ms,
 ) -> Service:
     """The parts of a service, each made of those before it; nothing of it runs yet.
@@ -180,7 +181,8 @@ def make_service(
     `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
     `per_network` tables that one network opened. Bundles of archived tables are read from the
     folder `archive`. A webhook that fails for `webhook_give_up_ms` is switched off, unless that is
-    0. With `insecure_test_decks` a test may choose what shuffles give. `clock` is the wall clock,
+    0. With `insecure_test_decks` a test may choose what shuffles give. `program` is what `dealer
+    serve` notes of itself before a round, see `CommandExecutor`. `clock` is the wall clock,
     milliseconds since 1970.
     """
     tasks, damaged = BackgroundTasks(), DamagedTables()
@@ -198,7 +200,13 @@ def make_service(
     # Commands.
     maintenance = maintenance or MaintenanceMode()
     executor = CommandExecutor(
-        keys, house=house, maintenance=maintenance, cache=cache, insecure_decks=decks, clock=clock
+        keys,
+        house=house,
+        maintenance=maintenance,
+        cache=cache,
+        insecure_decks=decks,
+        program=program,
+        clock=clock,
     )
     processor = CommandProcessor(
         log, keys, loader, reader, executor, cache, recent, savepoints, notices, tasks, mark
@@ -252,7 +260,7 @@ def make_service(
         projection=ProjectionScheduler(log, recent),
         presence=presence,
         head_poller=head_poller,
-        hints=log.notifier(head_poller.on_hint),
+        hints=log.reader.notifier(head_poller.on_hint),
         feed=feed,
         webhooks=WebhookRunner(log, feed, keys, environment),
     )

@@ -25,7 +25,7 @@ async def read(url: str, table: str, reads: int) -> tuple[list[float], list[floa
     """Milliseconds and CPU milliseconds of each read, and the mean number of events folded."""
     chance, found, used, folded = Random(1), [], [], 0
     async with open_service(url) as service:
-        live_table = await service.load(table)
+        live_table = await service.lifecycle.load(table)
         for _ in range(reads):
             version = chance.randint(1, live_table.committed)
             cpu, begun = time.process_time(), time.perf_counter()

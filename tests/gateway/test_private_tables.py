@@ -17,7 +17,7 @@ _OF_A_REQUEST = ("table", "token", "cmd", "expect")
 PARAMS: dict[str, dict[str, Any]] = {
     name: {key: value for key, value in frame["params"].items() if key not in _OF_A_REQUEST}
     for name, (frame, _) in examples().items()
-    if name in METHODS and METHODS[name].build is not None
+    if frame is not None and name in METHODS and METHODS[name].build is not None
 }
 """The parameters of each command, as the recorded game has them."""
 PARAMS["seat.ticket"] = {"name": "Dora"}

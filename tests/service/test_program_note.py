@@ -50,7 +50,7 @@ async def test_each_process_notes_it_once_before_its_first_round(database: str) 
         await play(service, live_table, 2)
         assert live_table.table.round_versions == [3, 5]
     async with open_service(database, program=TEXT) as service:
-        live_table = await service.load(live_table.table_id)
+        live_table = await service.lifecycle.load(live_table.table_id)
         await play(service, live_table, 2)
         expected = [("TableOpened", None), NOTE, *ROUND, *ROUND, NOTE, *ROUND, *ROUND]
         assert await events_of(service, live_table) == expected
@@ -70,12 +70,12 @@ async def test_a_service_that_is_no_program_notes_nothing(database: str) -> None
 async def test_a_note_of_a_lost_append_is_added_again(database: str) -> None:
     async with open_service(database, program=TEXT) as one, open_service(database) as two:
         here, _ = await one.open_table({})
-        there = await two.load(here.table_id)
+        there = await two.lifecycle.load(here.table_id)
         await two.execute(there, TakeSeat("Dan"))
         await play(one, here, 2)
         expected = [("TableOpened", None), ("SeatTaken", None), NOTE, *ROUND, *ROUND]
         assert await events_of(one, here) == expected
-        await two.catch_up(there)
+        await two.lifecycle.catch_up(there)
         await two.execute(there, TakeSeat("Eve"))
         await play(one, here, 1)
         assert (await events_of(one, here))[len(expected) :] == [("SeatTaken", None), *ROUND]

@@ -24,7 +24,7 @@ from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.game.commands import CheckDeadlines
-from dealer.game.decide.shuffles import deadline
+from dealer.game.decide.rounds import deadline
 from dealer.game.state import Round
 from dealer.service.clock import Clock
 from dealer.service.commands.background_tasks import BackgroundTasks

@@ -17,10 +17,9 @@ from hashlib import sha256
 
 from dealer.backoff import poll
 from dealer.errors import ConfigurationError
-from dealer.eventlog.owners import stored_keys
+from dealer.eventlog.owners import StoredWebhook, stored_keys
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.webhooks import StoredWebhook
-from dealer.feed.reader import FeedFilter
+from dealer.feed.pages import FeedFilter
 
 RIGHTS = ("open", "seat", "read", "close", "admin")
 """What a key may do: open tables, seat and remove players, read what happens, close tables; with

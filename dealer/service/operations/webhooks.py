@@ -9,10 +9,9 @@ from dealer.errors import ConfigurationError
 from dealer.eventlog import owners
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
-from dealer.eventlog.owners import StoredWebhook, stored_keys
+from dealer.eventlog.owners import stored_keys
 from dealer.eventlog.recent import RecentEvents
 from dealer.feed.feed import Feed
-from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import START
 from dealer.game.events import TYPES
 from dealer.service.clock import utc_ms
