@@ -232,9 +232,7 @@ class Writer:
 
     def _write_on_loop(self) -> bool:
         """Write the queue in one batch; False, with nothing done, if that is the thread's task."""
-        undecided = bool(
-            self._batch
-        )  # an earlier batch failed, and nothing may be written after it
+        undecided = bool(self._batch)  # of a failed batch; nothing may be written after it
         small = len(self._queue) <= self._max_batch and self._policy.allows(self._queue)
         if undecided or not small:
             return False

@@ -7,7 +7,7 @@ without the comments that have lines of their own, a sixth of a page's bytes. Th
 is sent with all that it imports (`modules.py`), and a stylesheet with those that it imports, so
 that a page needs one request for each. The client and the verifier are also served under addresses
 without a hash, as they are in the folder, for programs of other origins and for readers, and each
-as one file under an address with the version (`versioned.py`).
+as one file under an address with the version (`modules.py`).
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class StaticFiles:
 
     @cached_property
     def installed(self) -> dict[str, File]:
-        """The files with which browsers keep the pages, by address; see `installed.py`."""
+        """The files with which browsers keep the pages, by address; see `page_files.py`."""
         folder = f"web/{self.hash}/"
         manifest = make_manifest(folder, title=self._appearance.title)
         template = self.files["audit_worker.js"].data.decode().replace(HASHED, f"/{folder}")
@@ -188,7 +188,7 @@ class StaticFiles:
 
     @cached_property
     def versioned(self) -> dict[str, File]:
-        """The scripts that never change, by address; see `versioned.py`."""
+        """The scripts that never change, by address; see `modules.py`."""
         scripts = versioned_scripts(self._read)
         return {address: File(data, SCRIPT) for address, data in scripts.items()}
 

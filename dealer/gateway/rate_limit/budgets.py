@@ -377,7 +377,7 @@ class Budgets:
         return len(self._clients)
 
     def client(self, address: str, now: float) -> ClientBudget:
-        """The budget of an address, in the form of `client_ip.client_network`."""
+        """The budget of an address, in the form of `net.proxies.client_network`."""
         client = self._clients.get(address)
         if client is None:
             if len(self._clients) >= self._forget_at:
