@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from dealer import cli
 from dealer.proof.bundle import read
 from dealer.proof.tombstones import forget
 from dealer.proof.verify import verify
@@ -356,9 +358,11 @@ def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Se
     assert "No player of the name or seat 'Dora'" in unknown.err
     assert ask("tables", "archive", *options, "--older-than", "1d", "--forget", "Ann").code == 2
 
-    answer = ask(
-        "tables", "archive", played.closed, *options, "--forget", names[0], "--why", "asked"
-    )
+    text = (Path(cli.__file__).parent / "FORGETTING.md").read_text(encoding="utf-8")
+    (line,) = re.findall("^dealer (.*)$", text, re.MULTILINE)
+    line = line.replace("--to archive", f"--to {folder}").replace("TABLE", played.closed)
+    line = line.replace("NAME-OR-SEAT", names[0])
+    answer = ask(*shlex.split(line), "--database", played.url)
     assert answer.code == 0, answer.err
     assert names[0].encode() not in check_file(file, played)
     answer = ask(

@@ -42,8 +42,8 @@ ELSEWHERE = (
     "dealer lab dieharder",
     "dealer lab bits",
 )
-NEEDS_MORE = ("--url", "postgresql:", "--format phh", "$")
-"""A server, or a game of poker by its rules, or a variable of the shell."""
+NEEDS_MORE = ("--url", "postgresql:", "--format phh", "$", "--forget")
+"""A server, a game of poker by its rules, a variable of the shell, or a player of that name."""
 
 TABLES = re.compile(r"\b(?:TABLE|0199f[0-9a-f]+)\b")
 FIRST = {

@@ -256,7 +256,7 @@ sys.exit({code})
 
 @pytest.mark.parametrize(
     ("verdict", "code", "ends", "message"),
-    [("PASSED", 0, 0, ""), ("FAILED", 0, 1, "1 tests of dieharder failed"), ("", 3, 1, "code 3")],
+    [("PASSED", 0, 0, ""), ("FAILED", 0, 1, "1 test of dieharder failed"), ("", 3, 1, "code 3")],
 )
 def test_dieharder_gets_the_bits_and_its_verdict_counts(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

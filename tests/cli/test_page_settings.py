@@ -81,7 +81,7 @@ def test_a_logo_is_a_small_image_file(tmp_path: Path) -> None:
     assert Settings(logo=logo("a.PNG", LOGO_MAX)).logo is not None
     for path, sentence in (
         (logo("a.html"), "ends with .svg, .png, .jpg, .webp"),
-        (logo("b.png", LOGO_MAX + 1), "has 131073 bytes"),
+        (logo("b.png", LOGO_MAX + 1), "has 131,073 bytes"),
         (logo("c.svg", 0), "has 0 bytes"),
         (tmp_path / "missing.svg", "cannot be read: No such file"),
     ):

@@ -104,6 +104,7 @@ RUN: dict[str, dict[str, str]] = {
         "sh dealer rotate-key": COMMANDS,
     },
     "dealer/cli/REFERENCE.md": {"sql": "tests/e2e/test_sql.py::test_the_documented_statements"},
+    "dealer/cli/FORGETTING.md": {"sh": "tests/cli/test_archive.py::test_a_player_is_forgotten"},
     "dealer/cli/MANY_NODES.md": {
         "sql": "tests/cli/test_partitions.py::test_partitions_keep_every_byte_and_play_goes_on",
         "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",

@@ -55,8 +55,8 @@ def test_the_path_is_decoded(url: str, file: str) -> None:
         ("sqlite:///:memory:", "a file of its own"),
         ("sqlite:///%3Amemory:", "a file of its own"),
         ("sqlite:///file:x.db", "a file of its own"),
-        ("sqlite:x.db", "is not a URL"),
-        ("dealer.db", "is not a URL"),
+        ("sqlite:x.db", r"is a URL: write it like sqlite:///sqlite%3Ax\.db"),
+        ("dealer.db", r"is a URL: write it like sqlite:///dealer\.db"),
         ("mysql://h/x", "SQLite or PostgreSQL"),
     ],
 )

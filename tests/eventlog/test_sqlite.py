@@ -265,9 +265,7 @@ async def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         await Log.open(f"sqlite:///{tmp_path}/nowhere/log.db")
 
 
-@pytest.mark.parametrize(
-    "url", ["log.db", "mysql://localhost/x", "sqlite://", "sqlite:///:memory:"]
-)
+@pytest.mark.parametrize("url", ["", "mysql://localhost/x", "sqlite://", "sqlite:///:memory:"])
 async def test_an_address_without_a_file_is_an_error(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"sqlite:///dealer\.db"):
         await Log.open(url)

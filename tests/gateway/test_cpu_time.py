@@ -318,7 +318,7 @@ async def test_metered_charges_each_step_and_passes_results_errors_and_cancellat
 
 async def test_requests_to_the_operators_port_use_no_database(open_gateway, monkeypatch) -> None:
     gateway = await open_gateway(ops_port=0)
-    for method in ("fetch", "run_in_transaction", "run_when_idle", "append", "version"):
+    for method in ("fetch", "read", "head", "run_in_transaction", "run_when_idle", "append"):
         monkeypatch.setattr(gateway.context.service.log, method, None)
     paths = ["/readyz", "/metrics"] * 10
     answers = await asyncio.gather(*(get(gateway.ops_port, path) for path in paths))

@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from dealer.errors import DatabaseDamaged, HouseKeyError, TableIsClosed
-from dealer.eventlog import ReadOnlyLog
 from dealer.eventlog.backends import migrate_database
 from dealer.eventlog.high_water_mark import MarkRecord, read_marks
+from dealer.eventlog.postgres.reader import PostgresReader
+from dealer.eventlog.protocols import Reader
+from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
 from dealer.proof.verify import verify
 from dealer.service import Service, build
@@ -361,15 +363,15 @@ async def test_a_running_node_follows_its_log_to_another_database(
 ) -> None:
     """A failover that lost nothing: the next start does not close its tables."""
     monkeypatch.setattr(build, "MARK_SECONDS", 0.01)
-    monkeypatch.setattr(ReadOnlyLog, "identity", _identity("before"))
+    identify(monkeypatch, "before")
     async with opened() as service:
         live_table = await table_with_a_draw(service)
-        monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
+        identify(monkeypatch, "after")
         async with asyncio.timeout(30):
             while (await restore_check.homes(service.log))[-1].database != "after":  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     monkeypatch.undo()
-    monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
+    identify(monkeypatch, "after")
     async with opened(marks=Path("/dev/null")) as service:
         assert not await is_closed(service, live_table.table_id)
 
@@ -388,7 +390,7 @@ async def test_a_running_node_does_not_follow_where_its_events_are_lost(
         await table_with_a_draw(service)
         before = await restore_check.homes(service.log)
         monkeypatch.setattr(build, "find_lost", lost)
-        monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
+        identify(monkeypatch, "after")
         async with asyncio.timeout(30):
             await asked.wait()
         asked.clear()
@@ -397,11 +399,14 @@ async def test_a_running_node_does_not_follow_where_its_events_are_lost(
         assert await restore_check.homes(service.log) == before
 
 
-def _identity(word: str) -> Any:
-    async def identity(_: ReadOnlyLog) -> str:
+def identify(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    """Every database has this identity."""
+
+    async def identity(_: Reader) -> str:
         return word
 
-    return identity
+    for reader in (SqliteReader, PostgresReader):
+        monkeypatch.setattr(reader, "identity", identity)
 
 
 @ON_A_FILE

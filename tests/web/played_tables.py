@@ -231,7 +231,8 @@ async def _changing_seats(service: Service) -> TableInPlay:
     )
     await at.play()
     await at.do(VacateSeat(server, 2, "banned"), TransferHost(server, 1), AddNote(server, "x", ""))
-    await at.do(TakeSeat("Robby", 2, bot=True), CloseRound(one), CloseTable(one))
+    await at.do(AddNote(server, "readmit", "Robby"), TakeSeat("Robby", 2, bot=True))
+    await at.do(CloseRound(one), CloseTable(one))
     return at
 
 

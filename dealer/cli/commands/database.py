@@ -168,7 +168,7 @@ async def journal(
     """Print the operators' journal of this database, the newest line first.
 
     Lines are named disable, enable, close, archive, backup, restore-backup, rotate-key, rebuild,
-    migrate, add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key
+    migrate, forget, add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key
     and revoke-service-key after the change, and are written in its transaction where possible.
     `rotate-key --retire` adds retire-key for each key that it destroys, and keep-key for each that
     it keeps after all, because a table was opened under it. A server adds `restore` if its database
