@@ -25,10 +25,10 @@ class EventRecord(msgspec.Struct):
     see, and `event` itself is known to the process that decided it.
 
     A record of this process is made by `service.commands.executor.encode`, stored by the writer in
-    the columns of `stored_form`, and published by `CommandProcessor.on_result`. This then blanks the
-    columns that only the writer needed: `public` is "", and `commitment`, `hidden`, `command` and
-    `digest` are None. So it is in the ring, the feed and the projector. A record from the log has
-    its columns as long as it lives; its readers add `leaf`, and `seat` and `private` if they
+    the columns of `stored_form`, and published by `CommandProcessor.on_result`. This then blanks
+    the columns that only the writer needed: `public` is "", and `commitment`, `hidden`, `command`
+    and `digest` are None. So it is in the ring, the feed and the projector. A record from the log
+    has its columns as long as it lives; its readers add `leaf`, and `seat` and `private` if they
     know the secret.
     """
 
