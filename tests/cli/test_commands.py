@@ -72,7 +72,6 @@ def test_the_help_of_serve_shows_what_people_use(ask: Ask) -> None:
     [
         ("history nofile.jsonl", 2, "nofile.jsonl is no file, and no table's id"),
         ("state .", 2, ". is a folder, and no table's id"),
-        ("lab table nofile.jsonl", 2, "is no file, and no table's id"),
         ("verify junk", 2, "junk cannot be read: No such file"),
         ("verify 0199f3", 2, "`dealer audit 0199f3` checks it"),
         ("verify", 2, "or give --manifest"),

@@ -319,3 +319,9 @@ def test_a_picture_that_cannot_be_written_is_an_error(ask: Ask, tmp_path: Path) 
                  tmp_path / "file" / "heat.svg")  # fmt: skip
     assert answer.code == 1
     assert "cannot be written" in answer.err
+
+
+def test_a_file_that_is_not_there_is_named(ask: Ask) -> None:
+    answer = ask("lab", "table", "nofile.jsonl")
+    assert answer.code == 2
+    assert "is no file, and no table's id" in answer.err

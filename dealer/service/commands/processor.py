@@ -53,7 +53,7 @@ from dealer.service.tables.stored_savepoints import StoredSavepoints
 
 
 class CommandProcessor:
-    """Takes commands for any table of one log; `key` has the house's keys.
+    """Takes commands for any table of one log; `keys` are the house's.
 
     `notices` gets one of each commit. `lifecycle` loads and reloads the tables: commands that
     waited for it come back here.
@@ -62,7 +62,7 @@ class CommandProcessor:
     def __init__(
         self,
         log: Log,
-        key: HouseKeys,
+        keys: HouseKeys,
         loader: Loader,
         reader: EventReader,
         executor: CommandExecutor,
@@ -75,7 +75,7 @@ class CommandProcessor:
     ) -> None:
         self._log = log
         self._recent = recent
-        self._key = key
+        self._keys = keys
         self._reader = reader
         self._executor = executor
         self._cache = cache
@@ -112,7 +112,7 @@ class CommandProcessor:
             # 1. Name it. A repetition has the same name and, if it is the same command, digest.
             key, name = execution.key, execution.name
             if key is not None and name is None:
-                keys, public, cmd = self._key, live_table.table.key, key.cmd
+                keys, public, cmd = self._keys, live_table.table.key, key.cmd
                 if keys.public_key != public:  # an older table's are older
                     keys = keys.of(public)
                 if key.scope == ANONYMOUS_SCOPE:
