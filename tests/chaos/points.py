@@ -136,8 +136,11 @@ async def start_dying(server: ServerProcess, point: Point, nth_pass: int) -> Non
 
 
 async def died(server: ServerProcess, name: str, figures: Figures) -> None:
-    """Wait for its death; raises TimeoutError at a point that is never reached."""
-    code = await server.ended()
+    """Wait for its death; raises TimeoutError, with the name, at a point that is not reached."""
+    try:
+        code = await server.ended()
+    except TimeoutError as error:
+        raise TimeoutError(f"the server did not reach {name!r}") from error
     assert code == -signal.SIGKILL, f"{name}: {code}, {server.output.read_text()[-2000:]}"
     figures.deaths += 1
 

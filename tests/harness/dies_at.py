@@ -50,7 +50,7 @@ def arm(function: str, place: str, nth: int) -> None:
 
     when, _, what = place.partition(" ")
     if when in ("begin", "end"):
-        setattr(*wrapped(function, **{when: reach}))
+        replace(function, *wrapped(function, **{when: reach}))
         return
 
     def enter() -> None:
@@ -59,11 +59,27 @@ def arm(function: str, place: str, nth: int) -> None:
     def leave() -> None:
         inside.depth -= 1
 
-    setattr(*wrapped(function, begin=enter, end=leave))
+    replace(function, *wrapped(function, begin=enter, end=leave))
     if when == "call":
-        setattr(*wrapped(what, begin=reach_inside))
+        replace(what, *wrapped(what, begin=reach_inside))
     else:
         _listen(when, what, reach_inside)
+
+
+def replace(function: str, owner: Any, name: str, wrapper: Any) -> None:
+    """Put the wrapper where the function is.
+
+    Named in the module that defines it, it is replaced also in each module that imported it by
+    itself; named in another module, in that one alone.
+    """
+    found = named(function)[2]
+    setattr(owner, name, wrapper)
+    if getattr(found, "__module__", None) != function.partition(":")[0]:
+        return
+    for module in list(sys.modules.values()):
+        for attribute, value in list(vars(module).items()):
+            if value is found:
+                setattr(module, attribute, wrapper)
 
 
 def _no_op() -> None:
