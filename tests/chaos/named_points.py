@@ -113,7 +113,7 @@ PLAYING = {
         "dealer.service.commands.processor:CommandProcessor.on_result", "end", 5
     ),
     "the events a client missed are read": Point(
-        "dealer.gateway.push.backlog:Backlog._send_next", "begin"
+        "dealer.gateway.push.backlog:Backlog._send_next", "begin", after="before push"
     ),
     "a client is up to date": Point("dealer.gateway.push.backlog:Backlog._run", "end", 2),
     "the round's secret is drawn": Point(
