@@ -232,6 +232,13 @@ async def test_a_memory_error_is_seen_at_the_next_check(probe: Probe) -> None:
     assert probe.problem is None
 
 
+async def test_a_memory_error_before_a_probe_is_not_its_own(service: Service, clock: Clock) -> None:
+    MEMORY.note(MemoryError())
+    probe = Probe(service.log, service.stats, now=service.now, clock=clock)
+    await probe.check()
+    assert probe.problem is None
+
+
 async def test_without_a_reserve_the_process_is_not_ready(
     probe: Probe, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,23 +45,10 @@ class MemoryWatch:
 
     def __init__(self) -> None:
         self.errors = 0
-        self._seen = 0
 
     def note(self, error: BaseException | None) -> None:
         """Count the error if it is a MemoryError."""
         self.errors += isinstance(error, MemoryError)
-
-    def check(self) -> str | None:
-        """Why the process is not ready: a MemoryError since the last check, or no `RESERVE`."""
-        seen, self._seen = self._seen, self.errors
-        try:
-            # Not from the allocator, which would keep it, and touch it the next time.
-            mmap(-1, RESERVE).close()
-        except OSError:
-            seen = -1
-        if seen == self.errors:
-            return None
-        return "The process has no memory left; give it more, or restart it."
 
 
 MEMORY = MemoryWatch()
@@ -88,6 +75,7 @@ class Probe:
         self._problem: str | None = None
         self._written = 0
         self._failed = 0
+        self._memory_errors = MEMORY.errors  # those before it are another service's
 
     @property
     def age(self) -> float:
@@ -137,7 +125,7 @@ class Probe:
             return "the log does not answer in time"
         except DealerError as error:
             return str(error)
-        return MEMORY.check() if wrong is None else f"{wrong}."
+        return self._find_memory_problem() if wrong is None else f"{wrong}."
 
     async def _require_writable(self) -> None:
         appends = self._stats.appends
@@ -147,3 +135,15 @@ class Probe:
         elif written == self._written:
             await require_write_lock(self._log)
         self._written, self._failed = written, failed
+
+    def _find_memory_problem(self) -> str | None:
+        """A MemoryError since the last check, or no `RESERVE`."""
+        seen, self._memory_errors = self._memory_errors, MEMORY.errors
+        try:
+            # Not from the allocator, which would keep it, and touch it the next time.
+            mmap(-1, RESERVE).close()
+        except OSError:
+            seen = -1
+        if seen == self._memory_errors:
+            return None
+        return "The process has no memory left; give it more, or restart it."
