@@ -41,7 +41,7 @@ class Exact(NamedTuple):
     open: int = 0
 
 
-class _EveryWay:
+class _EveryWay(NumberSource):
     """A number source: row r of `ways` gets the digits of r, in whatever bases are asked for."""
 
     def __init__(self, ways: int) -> None:
@@ -50,9 +50,6 @@ class _EveryWay:
         self._used = np.ones(ways, dtype=np.int64)
         self._turn = 0
         self.open = np.zeros(ways, dtype=bool)
-
-    def begin(self, shuffles: int) -> None:
-        """Do nothing: there is one batch."""
 
     def draw(self, bound: int, rows: Rows) -> Rows:
         used = self._used[rows] * bound

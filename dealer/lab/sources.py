@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, islice
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ BOUND_MAX = tape.BOUND_MAX
 SECRET_BYTES = 416
 
 
-class NumberSource(Protocol):
+class NumberSource:
     """Numbers for many shuffles at once."""
 
     def begin(self, shuffles: int) -> None:
@@ -37,28 +37,32 @@ class NumberSource(Protocol):
 
     def draw(self, bound: int, rows: Rows) -> Rows:
         """A number 0…bound−1 for each of these distinct rows; 1 ≤ bound ≤ 1024."""
+        if not 1 <= bound <= BOUND_MAX:
+            raise ValueError(f"the bound must be 1 to {BOUND_MAX}, not {bound}")
+        limit = tape.WORD_RANGE - tape.WORD_RANGE % bound
+        found, left = np.empty(len(rows), dtype=np.intp), np.arange(len(rows))
+        while left.size:
+            words = self._words(rows[left])
+            found[left] = words
+            left = left[words >= limit]
+        return found % bound
+
+    def _words(self, rows: Rows) -> Words:
+        """The next word of each of these rows."""
+        raise NotImplementedError
 
 
-class Stream:
+class Stream(NumberSource):
     """One infinite stream of words for all shuffles; `more(count)` returns the next words."""
 
     def __init__(self, more: MoreWords) -> None:
         self._more = more
 
-    def begin(self, shuffles: int) -> None:
-        """Do nothing: the stream continues."""
-
-    def draw(self, bound: int, rows: Rows) -> Rows:
-        limit, found, filled = _limit(bound), np.empty(len(rows), dtype=np.intp), 0
-        while filled < len(found):
-            words = self._more(len(found) - filled)
-            words = words[words < limit]
-            found[filled : filled + len(words)] = words
-            filled += len(words)
-        return found % bound
+    def _words(self, rows: Rows) -> Words:
+        return self._more(len(rows))
 
 
-class TapeSource:
+class TapeSource(NumberSource):
     """A separate tape for each shuffle, as at a table; shuffle number k, counted from 0.
 
     All tapes have the same secret, player's nonce and root; only k differs.
@@ -67,42 +71,14 @@ class TapeSource:
     def __init__(self, *, secret: bytes, nonces: Sequence[bytes], root: bytes, n: int) -> None:
         self._tape = partial(tape.words, secret=secret, nonces=nonces, root=root, n=n)
         self._k = 0
-        self.begin(0)
 
     def begin(self, shuffles: int) -> None:
-        self._tapes: list[Iterator[int]] = [
-            self._tape(k=k) for k in range(self._k, self._k + shuffles)
-        ]
+        self._tapes = [self._tape(k=k) for k in range(self._k, self._k + shuffles)]
         self._k += shuffles
-        self._cut: Words = np.empty((shuffles, 0), dtype=np.uint16)
-        self._next: Rows = np.zeros(shuffles, dtype=np.intp)
 
-    def draw(self, bound: int, rows: Rows) -> Rows:
-        limit, found = _limit(bound), np.empty(len(rows), dtype=np.intp)
-        left = np.arange(len(rows))
-        while left.size:
-            asked = rows[left]
-            places = self._next[asked]
-            while places.max() >= self._cut.shape[1]:
-                self._unroll()
-            words = self._cut[asked, places]
-            self._next[asked] += 1
-            found[left] = words
-            left = left[words >= limit]
-        return found % bound
-
-    def _unroll(self) -> None:
-        """Compute the next segment of every tape."""
-        size = tape.SEGMENT_WORDS
-        words = chain.from_iterable(islice(tape, size) for tape in self._tapes)
-        segment = np.fromiter(words, np.uint16, size * len(self._tapes))
-        self._cut = np.hstack((self._cut, segment.reshape(-1, size)))
-
-
-def _limit(bound: int) -> int:
-    if not 1 <= bound <= BOUND_MAX:
-        raise ValueError(f"the bound must be 1 to {BOUND_MAX}, not {bound}")
-    return tape.WORD_RANGE - tape.WORD_RANGE % bound
+    def _words(self, rows: Rows) -> Words:
+        tapes = self._tapes
+        return np.fromiter((next(tapes[row]) for row in rows.tolist()), np.uint16, len(rows))
 
 
 def number_source(source: str, *, n: int, seed: int | None = None) -> NumberSource:
