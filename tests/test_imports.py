@@ -1,7 +1,8 @@
 """The import-linter contracts in pyproject.toml hold, and rules that they cannot express.
 
 The contracts check layers, forbidden modules and circles. Here: circles of files that contain a
-package's own module, clocks and randomness by attribute, and that verifying needs no server.
+package's own module, clocks and randomness by attribute, that verifying needs no server, and the
+rules of CONTRIBUTING.md about files and folders.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -31,6 +33,11 @@ CLOCKS_AND_RANDOMNESS = {
     ("time", "time_ns"),
     ("datetime", "now"),
 }  # fmt: skip
+
+FOLDER_MAX = 25
+EVENTLOG_MAX = 30
+FILE_MIN = 60
+NAMES = {"__init__.py", "__main__.py"}  # Python's, the same in every folder
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +135,57 @@ def test_every_room_is_in_a_contract() -> None:
     rooms = {path.parent.name for path in DEALER.glob("*/__init__.py")}
     rooms |= {path.stem for path in DEALER.glob("*.py")} - {"__init__", "__main__"}
     assert {f"dealer.{room}" for room in rooms} <= known
+
+
+def names_without_a_place(paths: Iterable[Path]) -> set[str]:
+    """The names that more than two of the files have: a reader cannot tell which one is meant."""
+    names = Counter(path.name for path in paths)
+    return {name for name, times in names.items() if times > 2} - NAMES
+
+
+def full_folders(paths: Iterable[Path], most: int) -> set[str]:
+    """The folders in which more files lie than one can keep in view."""
+    folders = Counter(str(path.parent) for path in paths)
+    return {folder for folder, files in folders.items() if files > most}
+
+
+def crumbs(lines: dict[str, int], importers: dict[str, set[str]]) -> list[str]:
+    """Short modules that one other module of the same room imports: they belong into that one."""
+    found = []
+    for module, length in lines.items():
+        importing = importers[module]
+        rooms = {".".join(each.split(".")[:2]) for each in importing | {module}}
+        if length < FILE_MIN and len(importing) == 1 and len(rooms) == 1:
+            found.append(module)
+    return found
+
+
+def test_files_and_folders_are_ones_that_one_can_walk(graph: grimp.ImportGraph) -> None:
+    assert names_without_a_place(FILES) == set()
+    assert full_folders(FILES, FOLDER_MAX) == set()
+    assert len(list((DEALER / "eventlog").rglob("*.py"))) <= EVENTLOG_MAX
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in FILES
+        if path.name not in NAMES and path.parent != DEALER
+    }
+    lines = {
+        module: path.read_text(encoding="utf-8").count("\n")
+        for module, path in modules.items()
+        if module in graph.modules  # examples are programs of their own
+    }
+    importers = {module: graph.find_modules_that_directly_import(module) for module in lines}
+    assert crumbs(lines, importers) == []
+
+
+def test_crumbs_are_found() -> None:
+    rooms = [Path(f"{room}/index.py") for room in "abc"]
+    assert names_without_a_place(rooms) == {"index.py"}
+    assert names_without_a_place(rooms[:2]) == set()
+    assert names_without_a_place(Path(f"{room}/__init__.py") for room in "abc") == set()
+    assert full_folders([Path("a/1.py"), Path("a/2.py"), Path("b/1.py")], 1) == {"a"}
+    lines = {"dealer.a.x": FILE_MIN - 1}
+    assert crumbs(lines, {"dealer.a.x": {"dealer.a.y"}}) == ["dealer.a.x"]
+    assert crumbs(lines, {"dealer.a.x": {"dealer.b.y"}}) == []  # a door to another room
+    assert crumbs(lines, {"dealer.a.x": {"dealer.a.y", "dealer.a.z"}}) == []
+    assert crumbs({"dealer.a.x": FILE_MIN}, {"dealer.a.x": {"dealer.a.y"}}) == []
