@@ -30,7 +30,7 @@ class Backoff:
         return delay
 
     def next_jittered(self) -> float:
-        """The same with full jitter; see `jittered`."""
+        """`next` with full jitter; see `jittered`."""
         return jittered(self.next())
 
     def reset(self) -> None:

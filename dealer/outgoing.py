@@ -68,7 +68,7 @@ class Attempts:
 def opener(*handlers: BaseHandler, redirects: bool = True) -> OpenerDirector:
     """An opener of `urllib` that connects like this; its timeout is that of a connection, too.
 
-    Without `redirects` an answer that names another address is an error, as where a token is sent.
+    Without `redirects` an answer that names another address is an error: a token is not sent on.
     """
     own = [_Http, _Https] if redirects else [_Http, _Https, _NoRedirects]
     return build_opener(*handlers, *own)

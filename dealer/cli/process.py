@@ -45,7 +45,7 @@ they take a tenth of the start of a server. Other commands keep it until they en
 
 
 def raise_file_limit() -> None:
-    """Raise the soft limit of open files to the hard limit, where the system has such limits.
+    """Raise the soft limit of open files to the hard limit, if the system has such limits.
 
     Each connection takes one and the log some more: one client address could use up the usual
     soft limit of 1,024.

@@ -3,7 +3,7 @@
 Appends take no number from a counter of all tables: on PostgreSQL they commit out of the order of
 such a counter, and a reader that goes by it would skip events that commit late. Instead, a slice
 compares the version of each table that may have new events with the last one in `feed`, and adds
-the versions between them as rows with the next numbers. Of two processes one writes at a time: on
+the versions between them as rows with the next numbers. One process writes at a time: on
 SQLite under the write lock, on PostgreSQL with the row of `feed_state` locked. So rows become
 visible in the order of their numbers, and a reader that has read up to a number has missed nothing.
 

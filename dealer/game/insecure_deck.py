@@ -36,7 +36,7 @@ class InsecureDeck:
 
     @classmethod
     def of(cls, rules: Mapping[str, Any]) -> InsecureDeck | None:
-        """The test deck of a table's rules; None where it is shuffled as anywhere."""
+        """The test deck of a table's rules; None if it is shuffled as anywhere."""
         value = rules.get(RULE)
         if not isinstance(value, Mapping):
             return None

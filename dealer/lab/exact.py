@@ -72,7 +72,7 @@ def enumerated(shuffle: Shuffle, n: int, ways: int) -> Exact:
 
 
 def repeated(once: Exact, times: int) -> Exact:
-    """The same after `times` independent repetitions of a step."""
+    """The orders after `times` independent repetitions of a step."""
     result = {tuple(range(len(next(iter(once.counts))))): 1}
     for bit in f"{times:b}":
         result = _then(result, result)

@@ -1,8 +1,8 @@
 """Many shuffles of one method or of played tables, and what is counted over them.
 
-A *sample* is the part of one shuffle that is tested: the cards of k places. Of a full shuffle these
-are all n places from the bottom up; of a partial one the top k places from the top down, in the
-order in which they were chosen. The *pattern* of a sample is its relative order, a permutation of
+A *sample* is the part of one shuffle that is tested: the cards of k places. For a full shuffle
+these are all n places from the bottom up, for a partial one the top k places from the top down, in
+the order in which they were chosen. The *pattern* of a sample is its relative order, a permutation of
 0…k−1; for a full shuffle it is the sample itself. The size of the counts does not depend on the
 number of shuffles.
 """

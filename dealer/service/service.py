@@ -61,7 +61,7 @@ class Service:
     """The tables of one event log: its parts, made by `build.make_service`, and what they do only
     together.
 
-    `now` is the wall clock, milliseconds since 1970. `hints` is None where other processes get
+    `now` is the wall clock, milliseconds since 1970. `hints` is None if other processes get
     no notifications of commits.
     """
 

@@ -56,7 +56,7 @@ async def migrate(
     found = await revision(database)
     await migrate_database(database)
     async with await Log.open(database) as log:
-        # Of several processes that migrate at once, one did it: the one that recorded it.
+        # If several processes migrate at once, the one that records it did it.
         recorded = await record_schema(log, who=operator or whoami())
     now = await revision(database)
     before = now
@@ -169,7 +169,7 @@ async def journal(
 
     Lines are named disable, enable, close, archive, backup, restore-backup, rotate-key, rebuild,
     migrate, forget, add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key
-    and revoke-service-key after the change, and are written in its transaction where possible.
+    and revoke-service-key after the change, and are written in its transaction if possible.
     `rotate-key --retire` adds retire-key for each key that it destroys, and keep-key for each that
     it keeps after all, because a table was opened under it. A server adds `restore` if its database
     was older than what players had seen, or may be, and it closed the open tables;
@@ -206,8 +206,8 @@ async def backup(
 ) -> None:
     """Back up the database, the keys, the archive, packs and games, while servers run.
 
-    An SQLite database is copied as of one moment. Of a PostgreSQL database the folder must have the
-    dump already, as dealer.dump, and this command adds what pg_dump does not have. The list
+    An SQLite database is copied as of one moment. For a PostgreSQL database the folder must have
+    the dump already, as dealer.dump, and this command adds what pg_dump does not have. The list
     SHA256SUMS is written last: a folder without it is no backup. The folder shows every card of
     open rounds; store it where no other user can read it.
 

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 class MaintenanceMode:
     """What is disabled; `targets` are tables' ids in hex, WHOLE_SERVICE, OLD_KEY and DISK.
 
-    `free` is the number of free bytes on the disk, NaN where it is unknown. `backup_at` is the
+    `free` is the number of free bytes on the disk, NaN if it is unknown. `backup_at` is the
     millisecond of the newest `dealer backup`, 0 if there is none.
 
     `keys`, with their file, are used for new tables: a newer one of the house is looked for there.

@@ -171,7 +171,7 @@ class TableLifecycle:
     async def load(self, table: str) -> LiveTable:
         """The table, from memory or from the log; UnknownTable if there is none.
 
-        It has every event that any process had committed before the call. Raises Overloaded where
+        It has every event that any process had committed before the call. Raises Overloaded if
         it is not in memory and the tables in use leave no room for it.
         """
         live_table = self._cache.get(table)
@@ -187,7 +187,7 @@ class TableLifecycle:
         return self._cache.add(live_table)
 
     async def load_or_create(self, table: bytes) -> LiveTable:
-        """A table that may be about to begin; raises Overloaded where there is no room."""
+        """A table that may be about to begin; raises Overloaded if there is no room."""
         self._cache.require_room()
         live_table = await self._cache.load_or_create(table)
         self.deadlines.arm(live_table)
@@ -216,8 +216,8 @@ class TableLifecycle:
     async def catch_up(self, live_table: LiveTable) -> None:
         """Read and publish the events that other processes have written to this table.
 
-        So, too, where the log was rewound to an older state. Raises DatabaseError, as
-        DatabaseDamaged where the table's rows do not end at its version, Unavailable or
+        So, too, if the log was rewound to an older state. Raises DatabaseError, as
+        DatabaseDamaged if the table's rows do not end at its version, Unavailable or
         TableArchived.
         """
         # Each turn answers a version that another process has written meanwhile: a reload reaches
@@ -316,7 +316,7 @@ class TableLifecycle:
             self._due.popleft()
 
     async def _wake(self, table: bytes) -> None:
-        """Load a table whose deadline has come, even where there is no room."""
+        """Load a table whose deadline has come, even if there is no room."""
         if self._cache.get(table.hex()) is not None:
             return
         try:

@@ -39,7 +39,7 @@ ATTEMPTS = 8
 
 
 class SeatClaim(NamedTuple):
-    """A request for a seat: digests of 32 bytes, empty where there is none.
+    """A request for a seat: digests of 32 bytes, empty if there is none.
 
     `user` is that of the user, `ticket` that of the ticket's id, of which at least one is given;
     `request` is that of the joining request, by which a repetition is recognised. `subject` is the

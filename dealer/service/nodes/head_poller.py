@@ -41,7 +41,7 @@ class HeadPoller:
         self._hinted: set[bytes] = set()
 
     def on_hint(self, tables: set[bytes]) -> None:
-        """Poll these tables now, where they have subscribers: another process may have written."""
+        """Poll these tables now, if they have subscribers: another process may have written."""
         self._presence.on_hint(tables)
         self._hinted |= tables
         self._hint.set()
@@ -74,7 +74,7 @@ class HeadPoller:
                 )
 
     async def check(self, followed: list[LiveTable]) -> None:
-        """Catch up with the log where a table is lagging, or where the log was rewound."""
+        """Catch up with the log if a table is lagging, or if the log was rewound."""
         if not followed:
             return
         known = [(live_table, live_table.committed) for live_table in followed]

@@ -112,7 +112,7 @@ class SharedPresence:
     async def exchange(self, followed: Sequence[LiveTable]) -> None:
         """Write what is due, and read the other nodes' attendance of the `followed` tables.
 
-        Raises DatabaseError where it cannot be read; the previous values stay.
+        Raises DatabaseError if it cannot be read; the previous values stay.
         """
         loop = asyncio.get_running_loop()
         beat_due = self._written and loop.time() - self._beat_at >= BEAT_SECONDS

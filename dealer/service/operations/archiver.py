@@ -58,7 +58,7 @@ Progress = Callable[[int, int], None]
 
 
 class ArchiveResult(NamedTuple):
-    """What became of one table; `error` is None where it is in `file` now."""
+    """What became of one table; `error` is None if it is in `file` now."""
 
     table: bytes
     file: Path

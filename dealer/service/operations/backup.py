@@ -51,7 +51,7 @@ _ENDING_SECONDS = 2.0
 
 
 class Folders(NamedTuple):
-    """The operator's folders besides the database and the key; None where there is none."""
+    """The operator's folders besides the database and the key; None if there is none."""
 
     archive: Path | None = None
     packs: Path | None = None

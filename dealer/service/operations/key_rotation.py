@@ -88,7 +88,7 @@ async def retire_keys(
 
     Second, the files of keys that stay because a table was opened under them meanwhile: the keys
     are first marked as retired, and their tables searched again after `wait(NOTICE_SECONDS)`.
-    Raises DatabaseError, as DatabaseDamaged where the log of a table is damaged, or HouseKeyError.
+    Raises DatabaseError, as DatabaseDamaged if the log of a table is damaged, or HouseKeyError.
     """
     file = key_file(database, house_key)
     await (await open_readonly(database)).close()

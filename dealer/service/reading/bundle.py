@@ -26,13 +26,13 @@ CHUNK = 1000
 """Events, or checkpoints, that are read from the log at a time."""
 
 DOWNLOAD_CHUNK = 128
-"""The same for a download: a slow client holds this many in memory."""
+"""Events, or checkpoints, read at a time for a download: a slow client holds them in memory."""
 
 
 class BundleRange(NamedTuple):
     """The events of a bundle: the first `size` of the `head` events in the log.
 
-    `newest` is the largest stored checkpoint; `signer` signs the head where that is beyond it.
+    `newest` is the largest stored checkpoint; `signer` signs the head if that is beyond it.
     `unsigned_reason` says why the bundle ends before the head, if it does.
     """
 
@@ -50,7 +50,7 @@ async def bundle_range(
     """The longest bundle of a table: up to the head if the key file is here, else up to the newest
     checkpoint.
 
-    Raises TableArchived, or UnknownTable where there is no checkpoint and no key.
+    Raises TableArchived, or UnknownTable if there is no checkpoint and no key.
     """
     await require_here(log, table)
     head = await log.head(table) or 0
@@ -75,7 +75,7 @@ async def bundle_lines(
 ) -> AsyncIterator[str]:
     """The lines of a bundle, without newlines; `step` is called with events read and in all.
 
-    Raises DatabaseDamaged where the rows are not those that the house signed, TableArchived where
+    Raises DatabaseDamaged if the rows are not those that the house signed, TableArchived if
     they leave the log meanwhile.
     """
     table, tree = extent.table, Tree()

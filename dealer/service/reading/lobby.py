@@ -58,7 +58,7 @@ class Openers:
         self._waiting: dict[bytes, bytes] = {}
 
     def note(self, table: bytes, address: str) -> None:
-        """Add the opener of `table`; ignored where `address` is empty."""
+        """Add the opener of `table`; ignored if `address` is empty."""
         if address and len(self._waiting) < WAITING:
             digest = self._key.command_digest(b"opener " + network_of(address))
             self._waiting[table] = digest[:DIGEST_BYTES]

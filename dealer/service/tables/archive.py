@@ -60,7 +60,7 @@ async def require_here(log: ReadOnlyLog, table: bytes) -> None:
 
 
 class ArchiveFolder:
-    """The folder of archived bundles; None where this server has none."""
+    """The folder of archived bundles; None if this server has none."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

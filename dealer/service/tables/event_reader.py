@@ -36,7 +36,7 @@ class EventReader:
     ) -> list[EventRecord]:
         """At most `limit` events after version `after`, from memory if all of them are there.
 
-        Raises TableArchived or DatabaseDamaged where the log does not have each of them.
+        Raises TableArchived or DatabaseDamaged if the log does not have each of them.
         """
         upto = live_table.committed if limit is None else min(live_table.committed, after + limit)
         if upto <= after:
@@ -59,7 +59,7 @@ class EventReader:
     async def events(self, live_table: LiveTable, *, after: int, count: int) -> list[Event]:
         """`count` events after version `after`, with their hidden parts.
 
-        Raises TableArchived or DatabaseDamaged where the log does not have each of them.
+        Raises TableArchived or DatabaseDamaged if the log does not have each of them.
         """
         events = []
         with self._damaged.noticed(live_table.table_id):

@@ -188,7 +188,7 @@ class RecentCommands:
         return StoredCommand(digest, version, count)
 
     def add(self, name: str, digest: bytes, version: int, count: int) -> None:
-        """Add a committed command, in the place of an older one where there is no other."""
+        """Add a committed command, in the place of an older one if there is no other."""
         if self.pending:
             self.pending.pop(name, None)
         if len(digest) < DIGEST:
@@ -268,7 +268,7 @@ def may_pass(error: Exception) -> bool:
 
 
 def report(message: str, error: Exception) -> None:
-    """Log a bug, or a lack of memory, where others have to be answered first."""
+    """Log a bug, or a lack of memory, if others have to be answered first."""
     asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
 

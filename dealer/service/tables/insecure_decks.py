@@ -2,7 +2,7 @@
 
 A server without them opens no table with the rule `insecure_test_deck`, loads none that another one
 has opened, and has no way to another shuffle than that of the tape. Every table of a server with
-them has the rule, also where the deck is shuffled as anywhere.
+them has the rule, also if the deck is shuffled as anywhere.
 """
 
 from __future__ import annotations

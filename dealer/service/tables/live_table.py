@@ -41,11 +41,11 @@ the missed events are published; commands that listeners submit meanwhile wait, 
 decided after the publication.
 
 Callers wait for a version with `when_committed` or `wait_committed`. A version that was void when
-the table was reloaded is answered with False, even where other processes wrote as many events.
+the table was reloaded is answered with False, even if other processes wrote as many events.
 
 A `savepoint` is a copy of the table at a version that was on disk. A reload starts from it and
-reads only the log's tail. Without one it reads the whole table. Of a long table the newest one that
-a checkpoint covers is stored in the database, for the next load (`storing`).
+reads only the log's tail. Without one it reads the whole table. For the next load of a long table
+the newest one that a checkpoint covers is stored in the database (`storing`).
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class LiveTable:
     def adopt(self, fresh: LiveTable) -> None:
         """Take over the state of `fresh`, which was loaded; subscribers and waiting requests stay.
 
-        Waiters for a version that was void get False, even where other processes wrote as many
+        Waiters for a version that was void get False, even if other processes wrote as many
         events. Commands still wait, until `resume`.
         """
         self._transition("adopt")
@@ -232,7 +232,7 @@ class LiveTable:
         self.stored_commands = fresh.stored_commands
         if self.noted_at > self.committed:  # its append was lost
             self.noted_at = 0
-        # Before `committed` moves: void versions stay void where others wrote as many events.
+        # Before `committed` moves: void versions stay void if others wrote as many events.
         self.notify_commit_waiters()
         self.committed = fresh.committed
 
@@ -315,7 +315,7 @@ class LiveTable:
     async def wait_committed(self, version: int) -> bool:
         """Wait until `version` is on disk; False if it was void and will never be.
 
-        Raises Unavailable where the table cannot be read from the log at present, and what
+        Raises Unavailable if the table cannot be read from the log at present, and what
         `require_here` raises.
         """
         self.require_here()

@@ -79,7 +79,7 @@ class Loader:
     async def _end(self, table: bytes) -> LogEnd:
         """Where the table's events end.
 
-        Raises TableArchived, or DatabaseDamaged where its rows end before or past its version.
+        Raises TableArchived, or DatabaseDamaged if its rows end before or past its version.
         """
         end = await self._log.end(table)
         if end.newest != end.version:
@@ -158,7 +158,7 @@ class Loader:
         """The table as the log has it now, and the events after `committed`.
 
         It ends where the log ended at a moment after the call. Reads the tail after the savepoint.
-        Without a savepoint, or where the log does not follow from it, the whole table is read.
+        Without a savepoint, or if the log does not follow from it, the whole table is read.
         Raises what `load` raises.
         """
         savepoint = live_table.pop_savepoint()
@@ -251,7 +251,7 @@ def _add_row(live_table: LiveTable, row: EventRecord) -> None:
 
 
 def _key_in(row: EventRecord) -> bytes:
-    """The house key in a TableOpened; empty where the row is damaged."""
+    """The house key in a TableOpened; empty if the row is damaged."""
     try:
         return bytes.fromhex(row.members()["key"])
     except (KeyError, TypeError, ValueError):
