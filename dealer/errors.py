@@ -64,257 +64,155 @@ class Refused(DealerError):
     code = 1
     temporary = False
 
+    def __init_subclass__(cls, *, reason: str = "", code: int = 0, temporary: bool = False) -> None:
+        """A kind without a reason of its own has all three of its base class."""
+        super().__init_subclass__()
+        if reason:
+            cls.reason, cls.code, cls.temporary = reason, code, temporary
 
-class BadRequest(Refused):
+
+class BadRequest(Refused, reason="bad_request", code=2):
     """A parameter has an invalid value."""
 
-    reason = "bad_request"
-    code = 2
 
-
-class NotYourSeat(Refused):
+class NotYourSeat(Refused, reason="not_your_seat", code=3):
     """This connection has no seat at this table."""
 
-    reason = "not_your_seat"
-    code = 3
 
-
-class NotEntitled(Refused):
+class NotEntitled(Refused, reason="not_entitled", code=4):
     """The rules of this table do not permit this to the caller."""
-
-    reason = "not_entitled"
-    code = 4
 
 
 class NotHost(NotEntitled):
     """Only the host may do this."""
 
 
-class BadToken(Refused):
+class BadToken(Refused, reason="bad_token", code=5):
     """The token is not valid for this table, or is no longer valid."""
 
-    reason = "bad_token"
-    code = 5
 
-
-class BadKey(Refused):
+class BadKey(Refused, reason="bad_key", code=6):
     """The service key is not valid, or was revoked."""
 
-    reason = "bad_key"
-    code = 6
 
-
-class TicketUsed(BadToken):
+class TicketUsed(BadToken, reason="ticket_used", code=7):
     """The ticket was used before, by another request; each is for one use."""
 
-    reason = "ticket_used"
-    code = 7
 
-
-class TicketExpired(BadToken):
+class TicketExpired(BadToken, reason="ticket_expired", code=8):
     """The ticket has expired; ask for a new one."""
 
-    reason = "ticket_expired"
-    code = 8
 
-
-class NoRound(Refused):
+class NoRound(Refused, reason="no_round", code=10):
     """No round is open."""
 
-    reason = "no_round"
-    code = 10
 
-
-class RoundOpen(Refused):
+class RoundOpen(Refused, reason="round_open", code=11):
     """A round is open already."""
 
-    reason = "round_open"
-    code = 11
 
-
-class ShuffleRunning(Refused):
+class ShuffleRunning(Refused, reason="shuffle_running", code=12, temporary=True):
     """A shuffle is running; no card moves before it is sealed."""
 
-    reason = "shuffle_running"
-    code = 12
-    temporary = True
 
-
-class NoShuffle(Refused):
+class NoShuffle(Refused, reason="no_shuffle", code=13):
     """No shuffle is running."""
 
-    reason = "no_shuffle"
-    code = 13
 
-
-class NotSealed(Refused):
+class NotSealed(Refused, reason="not_sealed", code=14):
     """Cards that were not shuffled cannot be drawn."""
 
-    reason = "not_sealed"
-    code = 14
 
-
-class DeckEmpty(Refused):
+class DeckEmpty(Refused, reason="deck_empty", code=20):
     """There are fewer cards than requested."""
 
-    reason = "deck_empty"
-    code = 20
 
-
-class CardNotInHand(Refused):
+class CardNotInHand(Refused, reason="card_not_in_hand", code=21):
     """A card is not in this hand."""
 
-    reason = "card_not_in_hand"
-    code = 21
 
-
-class CardNotThere(Refused):
+class CardNotThere(Refused, reason="card_not_there", code=22):
     """A card is not in the named stack."""
 
-    reason = "card_not_there"
-    code = 22
 
-
-class BadPlace(Refused):
+class BadPlace(Refused, reason="bad_place", code=23):
     """The stack has no such place."""
 
-    reason = "bad_place"
-    code = 23
 
-
-class NothingToTakeBack(Refused):
+class NothingToTakeBack(Refused, reason="nothing_to_take_back", code=24):
     """The last move is another seat's, showed a card, or there is none."""
 
-    reason = "nothing_to_take_back"
-    code = 24
 
-
-class UnknownTable(Refused):
+class UnknownTable(Refused, reason="unknown_table", code=30):
     """There is no such table."""
 
-    reason = "unknown_table"
-    code = 30
 
-
-class TableFull(Refused):
+class TableFull(Refused, reason="table_full", code=31):
     """Every seat is taken."""
 
-    reason = "table_full"
-    code = 31
 
-
-class SeatOccupied(Refused):
+class SeatOccupied(Refused, reason="seat_occupied", code=32):
     """This seat is taken."""
 
-    reason = "seat_occupied"
-    code = 32
 
-
-class TableIsClosed(Refused):
+class TableIsClosed(Refused, reason="table_closed", code=33):
     """The table is closed."""
 
-    reason = "table_closed"
-    code = 33
 
-
-class TooManyTables(Refused):
+class TooManyTables(Refused, reason="too_many_tables", code=34):
     """This connection is at the maximum number of tables."""
 
-    reason = "too_many_tables"
-    code = 34
 
-
-class TableArchived(Refused):
+class TableArchived(Refused, reason="table_archived", code=35):
     """The table is closed and archived; only its bundle remains."""
 
-    reason = "table_archived"
-    code = 35
 
-
-class NameTaken(Refused):
+class NameTaken(Refused, reason="name_taken", code=36):
     """A seated player has this name, or one that looks the same."""
 
-    reason = "name_taken"
-    code = 36
 
-
-class PlayerRemoved(Refused):
+class PlayerRemoved(Refused, reason="player_removed", code=37):
     """A player of this name was removed for a reason, and the host has not readmitted them."""
 
-    reason = "player_removed"
-    code = 37
 
-
-class EntropyOutOfTurn(Refused):
+class EntropyOutOfTurn(Refused, reason="entropy_out_of_turn", code=40):
     """No such commitment or reveal is expected now."""
 
-    reason = "entropy_out_of_turn"
-    code = 40
 
-
-class EntropyMismatch(Refused):
+class EntropyMismatch(Refused, reason="entropy_mismatch", code=41):
     """The revealed bytes do not match the commitment."""
 
-    reason = "entropy_mismatch"
-    code = 41
 
-
-class VersionConflict(Refused):
+class VersionConflict(Refused, reason="conflict", code=50, temporary=True):
     """The table is past version `expect`, or changed on each attempt."""
 
-    reason = "conflict"
-    code = 50
-    temporary = True
 
-
-class CommandReused(Refused):
+class CommandReused(Refused, reason="command_reused", code=51):
     """The id `cmd` was used for another command."""
 
-    reason = "command_reused"
-    code = 51
 
-
-class RateLimited(Refused):
+class RateLimited(Refused, reason="rate_limited", code=52, temporary=True):
     """Too many requests; wait for `retry_after_ms`."""
-
-    reason = "rate_limited"
-    code = 52
-    temporary = True
 
     def __init__(self, sentence: str, *, retry_after_ms: int) -> None:
         super().__init__(sentence)
         self.retry_after_ms = retry_after_ms
 
 
-class Overloaded(Refused):
+class Overloaded(Refused, reason="overloaded", code=53, temporary=True):
     """The server is overloaded; send the request again later."""
 
-    reason = "overloaded"
-    code = 53
-    temporary = True
 
-
-class Unavailable(Refused):
+class Unavailable(Refused, reason="unavailable", code=54, temporary=True):
     """Not possible at the moment; send the request again with the same `cmd`."""
 
-    reason = "unavailable"
-    code = 54
-    temporary = True
 
-
-class Disabled(Refused):
+class Disabled(Refused, reason="disabled", code=55, temporary=True):
     """New tables, seats or rounds are disabled at the moment; open ones continue."""
 
-    reason = "disabled"
-    code = 55
-    temporary = True
 
-
-class PositionLost(Refused):
+class PositionLost(Refused, reason="position_lost", code=60):
     """The log does not have this position of the feed; it was restored."""
-
-    reason = "position_lost"
-    code = 60
 
 
 REFUSALS: dict[str, type[Refused]] = {

@@ -138,7 +138,7 @@ def test_every_room_is_in_a_contract() -> None:
 
 
 def names_without_a_place(paths: Iterable[Path]) -> set[str]:
-    """The names that more than two of the files have: a reader cannot tell which one is meant."""
+    """The names that more than two of the files have: it is not clear which one is meant."""
     names = Counter(path.name for path in paths)
     return {name for name, times in names.items() if times > 2} - NAMES
 

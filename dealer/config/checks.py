@@ -251,7 +251,6 @@ def _luminance(colour: str) -> float:
 
 
 def _mix(one: str, other: str, share: float) -> str:
-    """`one` with this share of `other`."""
     pairs = zip(_channels(one), _channels(other), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 

@@ -48,7 +48,7 @@ async def require_write_lock(log: Log) -> None:
 
     A full disk is not found in this way.
     """
-    await log.run_in_transaction(_lock)
+    await log.run_in_transaction(lambda connection: connection.exec_driver_sql(_LOCK))
 
 
 async def require_write(log: Log) -> None:
@@ -60,10 +60,6 @@ async def projector_lag(log: ReadOnlyLog) -> ProjectorLag:
     """The lag of the read models, of at most LAGGING_MAX tables; raises DatabaseError."""
     ((events, tables),) = await log.fetch(_LAG.format(lagging(log.dialect)))
     return ProjectorLag(int(events), int(tables))
-
-
-def _lock(connection: Connection) -> None:
-    connection.exec_driver_sql(_LOCK)
 
 
 def _write(connection: Connection) -> None:

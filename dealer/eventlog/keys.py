@@ -50,6 +50,7 @@ from dealer.proof.pack import T, be32, be64, lp
 NONCE_BYTES = 12
 MASTER_BYTES = 32
 _BLOCK = 32
+_USES = ("wrapping", "savepoint", "ticket", "webhook")
 
 _SHORT, _DIGESTS = 64, 256
 """Bytes of a content whose digest is kept, and the number of these."""
@@ -129,10 +130,7 @@ class HouseKeys:
         self.check = _derived(master, "check")
         self._command_key = _derived(master, "command")
         self._digests: dict[bytes, bytes] = {}
-        self._wrapping = AESGCM(_derived(master, "wrapping"))
-        self._savepoints = AESGCM(_derived(master, "savepoint"))
-        self._tickets = AESGCM(_derived(master, "ticket"))
-        self._webhooks = AESGCM(_derived(master, "webhook"))
+        self._ciphers = {use: AESGCM(_derived(master, use)) for use in _USES}
         self._more = more
         self._known = {key.public_key: key for key in (*earlier, self)}
 
@@ -183,58 +181,68 @@ class HouseKeys:
 
     def wrap(self, secret: bytes, *, table: bytes, round: int, nonce: bytes) -> bytes:
         """The stored form of a round's secret S."""
-        return nonce + self._wrapping.encrypt(nonce, secret, _secret(table, round))
+        return nonce + self._ciphers["wrapping"].encrypt(nonce, secret, _secret(table, round))
 
     def unwrap(self, stored: bytes, *, table: bytes, round: int) -> bytes:
         """S, decrypted with any of the house's keys; DatabaseDamaged if none of them fits."""
-        about = _secret(table, round)
-        for key in (self, *self.earlier):
-            with suppress(InvalidTag, ValueError):
-                nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
-                return key._wrapping.decrypt(nonce, ciphertext, about)
-        raise _damaged()
+        found = self._open("wrapping", stored, _secret(table, round))
+        if found is None:
+            raise _damaged()
+        return found[0]
 
     def seal_savepoint(
         self, plain: bytes, *, table: bytes, version: int, format: int, code: bytes, nonce: bytes
     ) -> bytes:
         """The stored form of a savepoint, bound to its table, version, format and code."""
         about = _savepoint(table, version, format, code)
-        return nonce + self._savepoints.encrypt(nonce, plain, about)
+        return nonce + self._ciphers["savepoint"].encrypt(nonce, plain, about)
 
     def open_savepoint(
         self, stored: bytes, *, table: bytes, version: int, format: int, code: bytes
     ) -> bytes:
         """The savepoint, decrypted with any of the house's keys; DatabaseDamaged if none fits."""
-        about = _savepoint(table, version, format, code)
-        for key in (self, *self.earlier):
-            with suppress(InvalidTag, ValueError):
-                return key._savepoints.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
-        raise DatabaseDamaged("The savepoint cannot be decrypted: its row was altered or moved.")
+        found = self._open("savepoint", stored, _savepoint(table, version, format, code))
+        if found is None:
+            raise DatabaseDamaged(
+                "The savepoint cannot be decrypted: its row was altered or moved."
+            )
+        return found[0]
 
     def seal_ticket(self, plain: bytes, *, nonce: bytes) -> bytes:
         """A ticket for a seat, which its holder cannot read: the nonce and the ciphertext."""
-        return nonce + self._tickets.encrypt(nonce, plain, T("ticket"))
+        return nonce + self._ciphers["ticket"].encrypt(nonce, plain, T("ticket"))
 
     def open_ticket(self, sealed: bytes) -> bytes | None:
         """The content of a ticket; None if it was altered, or sealed under another key."""
-        with suppress(InvalidTag, ValueError):
-            return self._tickets.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], T("ticket"))
-        return None
+        return self._decrypt("ticket", sealed, T("ticket"))
 
     def seal_webhook(self, secret: bytes, *, url: str, nonce: bytes) -> bytes:
         """The stored form of a webhook's secret, bound to its address."""
-        return nonce + self._webhooks.encrypt(nonce, secret, _webhook(url))
+        return nonce + self._ciphers["webhook"].encrypt(nonce, secret, _webhook(url))
 
     def open_webhook(self, stored: bytes, *, url: str) -> tuple[bytes, bool]:
         """The secret, and whether this key encrypted it and not an earlier one of the house.
 
         Raises DatabaseDamaged if none of the house's keys fits.
         """
+        found = self._open("webhook", stored, _webhook(url))
+        if found is None:
+            raise DatabaseDamaged("The webhook's secret cannot be decrypted with the house's keys.")
+        return found[0], found[1] is self
+
+    def _open(self, use: str, stored: bytes, about: bytes) -> tuple[bytes, HouseKeys] | None:
+        """The content, and which of the house's keys decrypted it; None if none of them fits."""
         for key in (self, *self.earlier):
-            with suppress(InvalidTag, ValueError):
-                nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
-                return key._webhooks.decrypt(nonce, ciphertext, _webhook(url)), key is self
-        raise DatabaseDamaged("The webhook's secret cannot be decrypted with the house's keys.")
+            plain = key._decrypt(use, stored, about)
+            if plain is not None:
+                return plain, key
+        return None
+
+    def _decrypt(self, use: str, stored: bytes, about: bytes) -> bytes | None:
+        with suppress(InvalidTag, ValueError):
+            nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
+            return self._ciphers[use].decrypt(nonce, ciphertext, about)
+        return None
 
 
 def _webhook(url: str) -> bytes:

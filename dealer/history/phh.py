@@ -272,7 +272,6 @@ class Hand:
                     self._comments.append(f"# {self._numbers[seat]} shows {card}")
 
     def _start_street(self) -> None:
-        """Start the next street."""
         self._street += 1
         if self._street == len(self._variant.streets):
             raise self._not_this_variant()

@@ -2,8 +2,8 @@
 
 A *sample* is the part of one shuffle that is tested: the cards of k places. For a full shuffle
 these are all n places from the bottom up, for a partial one the top k places from the top down, in
-the order in which they were chosen. The *pattern* of a sample is its relative order, a permutation of
-0…k−1; for a full shuffle it is the sample itself. The size of the counts does not depend on the
+the order in which they were chosen. The *pattern* of a sample is its relative order, a permutation
+of 0…k−1; for a full shuffle it is the sample itself. The size of the counts does not depend on the
 number of shuffles.
 """
 

@@ -59,7 +59,6 @@ class Method(NamedTuple):
     steps: int
 
     def shuffle(self, decks: Decks, numbers: NumberSource) -> Decks:
-        """The decks, shuffled."""
         if self.name == "random-key":
             return random_key(decks, numbers)
         if self.name == "visited-set":

@@ -45,7 +45,7 @@ Cards = list[int | None]
 
 
 class DeckLength(msgspec.Struct):
-    """The rows of places from `length` on are deleted."""
+    """The rows of a stack from the place `length` on are deleted."""
 
     SQL: ClassVar[str] = "DELETE FROM {}deck WHERE stream = ? AND round = ? AND place >= ?"
     stream: StreamId
@@ -74,6 +74,16 @@ class PileLength(msgspec.Struct):
 
 
 Length = DeckLength | HandLength | PileLength
+
+
+def _kinds(stack: str) -> tuple[Any, Any, tuple[int | str, ...]]:
+    """The row and the length of a stack's kind, and what names it among those of its kind."""
+    seat = seat_of(stack)
+    if stack == DECK:
+        return DeckRow, DeckLength, ()
+    if seat is not None:
+        return HandRow, HandLength, (seat,)
+    return PileRow, PileLength, (stack.removeprefix("pile:"),)
 
 
 class TableReached(msgspec.Struct):
@@ -215,16 +225,8 @@ class Changes:
         if same == len(after):
             return
         stream, round_, stack = key
-        seat = seat_of(stack)
-        model: Any
-        where: tuple[int | str, ...]
-        if stack == DECK:
-            model, where = DeckRow, ()
-        elif seat is not None:
-            model, where = HandRow, (seat,)
-        else:
-            model, where = PileRow, (stack.removeprefix("pile:"),)
-        rows, row = self.rows(model), partial(model, stream, round_, *where)
+        model, _, own = _kinds(stack)
+        rows, row = self.rows(model), partial(model, stream, round_, *own)
         for place in range(same, len(after)):
             card = after[place]  # see `dealer.game.state` for its encoding as int
             if card is None:
@@ -237,15 +239,8 @@ class Changes:
     def shorten(self, key: tuple[StreamId, int, str], length: int) -> None:
         """Delete the rows of one stack, (stream, round, stack), above `length` places."""
         stream, round_, stack = key
-        seat = seat_of(stack)
-        shortened: Length
-        if stack == DECK:
-            shortened = DeckLength(stream, round_, length)
-        elif seat is not None:
-            shortened = HandLength(stream, round_, seat, length)
-        else:
-            shortened = PileLength(stream, round_, stack.removeprefix("pile:"), length)
-        self.shortened.setdefault(type(shortened), []).append(shortened)
+        _, kind, own = _kinds(stack)
+        self.shortened.setdefault(kind, []).append(kind(stream, round_, *own, length))
 
 
 def _common_length(before: Sequence[int | None], after: Sequence[int | None]) -> int:

@@ -255,7 +255,8 @@ class StreamProjector:
             self._left -= upto - first + 1
             folding.add(self._rows(connection, stream_id, first, upto, rest), into)
         except _UNREADABLE as error:
-            self._refused[stream_id, closed] = _refusal(closed, error)
+            said = error if isinstance(error, DealerError) else InconsistentEvent(closed, error)
+            self._refused[stream_id, closed] = str(said)
             return version
         if not folding.complete:
             self._folding[stream_id] = folding
@@ -392,8 +393,3 @@ def _unreadable(version: int, error: Exception) -> str:
     if isinstance(error, (DealerError, InconsistentEvent)):
         return str(error)
     return f"Version {version} cannot be read ({error}); restore it from a backup."
-
-
-def _refusal(closed: int, error: Exception) -> str:
-    """Why the round that ends at version `closed` cannot be folded."""
-    return str(error) if isinstance(error, DealerError) else str(InconsistentEvent(closed, error))

@@ -59,9 +59,10 @@ from dealer.gateway.server import Gateway, serve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import RoundKeys, secret_length, slot_commitment
-from dealer.proof.tree import Tree, consistency_proof, leaf_hash
+from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.build import make_service
 from tests.harness.limits import NO_RATES
+from tests.proof.whole_tree import consistency_proof
 
 TABLE = "0123456789abcdef0123456789abcdef"
 ORIGIN = f"house.example/t/{TABLE}"

@@ -13,9 +13,10 @@ import pytest
 
 from dealer.proof.bundle import checkpoint
 from dealer.proof.checkpoint import Signer
-from dealer.proof.tree import consistency_proof, inclusion_proof, leaf_hash
+from dealer.proof.tree import leaf_hash
 from tests.harness.installed import GO_SOURCES, go
 from tests.proof.log_builder import note_of, vectors
+from tests.proof.whole_tree import consistency_proof, inclusion_proof
 from tests.web.played_tables import Played
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

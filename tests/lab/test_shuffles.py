@@ -20,19 +20,17 @@ from dealer.lab.shuffles import (
     random_key,
     visited_set,
 )
+from dealer.lab.sources import NumberSource
 from tests.game.test_shuffle import answers
 
 SEEDS = range(40)
 
 
-class RowByRow:
+class RowByRow(NumberSource):
     """A number source with a function `below` for each row, so that the rows are independent."""
 
     def __init__(self, *belows):
         self.belows = belows
-
-    def begin(self, shuffles):
-        pass
 
     def draw(self, bound, rows):
         assert len(set(rows.tolist())) == len(rows)

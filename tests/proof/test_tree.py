@@ -10,15 +10,13 @@ import pytest
 from dealer.proof.canonical import encode
 from dealer.proof.tree import (
     Tree,
-    consistency_proof,
-    inclusion_proof,
     leaf_hash,
     node_hash,
     root_of,
     verify_consistency,
-    verify_inclusion,
 )
 from tests.proof.log_builder import ids, vectors
+from tests.proof.whole_tree import consistency_proof, inclusion_proof, verify_inclusion
 
 SIZES = range(34)
 LEAVES = [leaf_hash(b"%d" % number) for number in range(34)]

@@ -13,10 +13,11 @@ from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.rows import leaf_of
-from dealer.proof.tree import Tree, consistency_proof, leaf_hash
+from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.reading import consistency
 from dealer.service.reading.consistency import ConsistencyProofs
 from dealer.service.tables.live_table import LiveTable
+from tests.proof.whole_tree import consistency_proof
 
 A = bytes(16)
 BLOCK = 8

@@ -64,11 +64,6 @@ Heat = Annotated[
     ),
 ]
 
-_CLOSED = """
-SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
-WHERE e.type = 'TableClosed' ORDER BY s.id
-"""
-
 app = Commands(
     no_args_is_help=True,
     help="Test shuffles statistically: fair methods, biased ones, and those of played tables.",
@@ -434,10 +429,10 @@ def _shuffles(database: str, name: str) -> tuple[str | None, list[tuple[Kind, Sa
 
 
 async def _closed(database: str) -> list[str]:
-    from dealer.eventlog.backends import open_readonly
+    from dealer.analysis.open_log import AsyncLog
 
-    async with await open_readonly(database) as log:
-        return [row[0].hex() for row in await log.fetch(_CLOSED)]
+    async with await AsyncLog.open(database, None) as log:
+        return [found.table for found in await log.tables() if found.closed]
 
 
 def _pieces(source: str, seed: int | None) -> Iterator[bytes]:

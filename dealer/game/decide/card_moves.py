@@ -260,7 +260,6 @@ def deal(command: Deal, table: Table, house: RoundSecrets) -> list[Event]:
 
 
 def _check_piles(command: Deal, table: Table, round_: Round) -> None:
-    """Check the piles of a deal, which must not get round the rules for piles."""
     if not command.piles:
         return
     names = [pile.stack for pile in command.piles]

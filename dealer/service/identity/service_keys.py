@@ -46,7 +46,6 @@ def check_key(name: str, rights: Sequence[str]) -> None:
 
 
 def new_key() -> str:
-    """A new key."""
     return "dk_" + urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
 
 

@@ -65,6 +65,7 @@ from msgspec import Struct
 from dealer.errors import Unavailable
 from dealer.eventlog import Chain, EventRecord
 from dealer.eventlog.recent import RecentEvents
+from dealer.eventlog.rows import resolve
 from dealer.eventlog.savepoints import encode_table
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.game.decide import NoRoundSecrets
@@ -321,7 +322,7 @@ class LiveTable:
         self.require_here()
         failed_reads = self.failed_reads
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.when_committed(version, partial(_resolve, future))
+        self.when_committed(version, partial(resolve, future))
         there = await future
         self.require_here()
         if not there and self.failed_reads > failed_reads:
@@ -465,11 +466,6 @@ class Snapshot(NamedTuple):
     state: dict[str, Any]
     edge: list[str]
     checkpoint: str
-
-
-def _resolve(future: asyncio.Future[bool], there: bool) -> None:
-    if not future.done():  # its waiter may have been cancelled
-        future.set_result(there)
 
 
 def _call(call: Callable[[bool], None], there: bool) -> None:
