@@ -69,8 +69,8 @@ def arm(function: str, place: str, nth: int) -> None:
 def replace(function: str, owner: Any, name: str, wrapper: Any) -> None:
     """Put the wrapper where the function is.
 
-    Named in the module that defines it, it is replaced also in each module that imported it by
-    itself; named in another module, in that one alone.
+    Named in the module that defines it, it is replaced also in each module that imported the
+    function; named in another module, in that one alone.
     """
     found = named(function)[2]
     setattr(owner, name, wrapper)
