@@ -66,7 +66,7 @@ class Attempts:
 
 
 def opener(*handlers: BaseHandler, redirects: bool = True) -> OpenerDirector:
-    """An opener of `urllib` that connects like this; its timeout is that of a connection, too.
+    """An opener of `urllib` that connects like this; its timeout is a connection's, too.
 
     Without `redirects` an answer that names another address is an error: a token is not sent on.
     """

@@ -43,7 +43,7 @@ from dealer.service.tables.table_ids import table_with_prefix
 
 
 async def house_keys(log: ReadOnlyLog, file: Path) -> tuple[HouseKeys, ...]:
-    """The keys in `file` and beside it; HouseKeyError if they are not those of this log."""
+    """The keys in `file` and beside it; HouseKeyError if they are not this log's."""
     checks = set((await key_checks(log)).values())
     keys = await asyncio.to_thread(read_keys, file)
     ours = tuple(key for key in keys if key.check in checks)

@@ -13,7 +13,7 @@ from dealer.proof.verify import Swap
 
 
 class LoggedTable(NamedTuple):
-    """A table by its id in hex; `version` is that of its newest event, `name` is from its rules."""
+    """A table by its id in hex; `version` is its newest event's, `name` is from its rules."""
 
     table: str
     name: str | None

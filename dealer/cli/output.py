@@ -174,7 +174,7 @@ class _Output(FileIO):
 
 @contextmanager
 def writing(name: str) -> Iterator[BinaryIO]:
-    """A binary file whose content becomes that of `name` at the end of the block.
+    """A binary file whose content becomes `name`'s at the end of the block.
 
     Raises ConfigurationError, after which a regular file of that name is as it was.
     """

@@ -250,7 +250,7 @@ class House:
 
         Another session if it ended before the answer came: if the table is left while a request
         to join it is under way. An answer with a seat that is not newer than what the session had
-        is that of a seat which was left since; then DealerError.
+        is about a seat that was left since; then DealerError.
         """
         table = self._tables[session.id]
 

@@ -1,6 +1,6 @@
 """What the program declares, as Markdown: the page `reference/NAME.md` ends with what NAME yields.
 
-The protocol is that of `/openrpc.json` and `/asyncapi.json`, metrics are those of a server.
+The protocol is from `/openrpc.json` and `/asyncapi.json`, metrics are a server's.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _range(schema: Part, what: str) -> str:
 
 
 def members(schema: Part, prefix: str = "", *, whole: bool = False) -> Iterator[list[str]]:
-    """A row for each member of an object, and for those of objects within it that have no name.
+    """A row for each member of an object, and for members of objects within it that have no name.
 
     With `whole` those of named objects follow, too.
     """

@@ -402,7 +402,7 @@ def next_file(file: Path) -> Path:
 def key_files(file: Path) -> list[Path]:
     """The files of all keys of a house, next to each other; HouseKeyError if `file` is not there.
 
-    Their names begin with that of `file`.
+    Their names begin with `file`'s.
     """
     beside = re.compile(re.escape(file.name) + r"(\.new|\.[0-9a-f]{8})?")
     try:

@@ -99,7 +99,7 @@ class SavedTable(NamedTuple):
 
     `leaf` is the hash of the last one's leaf and `edge` the right edge of the tree, hashes of 32
     bytes. `c1_root` is the root of the last checkpoint C1, or empty; `wrapped` is the stored form
-    of the open round's secret, empty without a round; `state` is that of `encode_table`.
+    of the open round's secret, empty without a round; `state` is what `encode_table` gives.
     """
 
     version: int

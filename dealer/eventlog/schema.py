@@ -257,7 +257,7 @@ def revisions() -> list[str]:
 def current_revision(connection: Connection) -> str | None:
     """The revision of the database; None if it is empty.
 
-    Raises DatabaseError if it holds another program's tables, or those of a program from before
+    Raises DatabaseError if it holds another program's tables, or tables of a program from before
     the first version.
     """
     names = {name for (name,) in connection.exec_driver_sql(_select_tables(connection)).fetchall()}

@@ -119,7 +119,7 @@ def record_subject(connection: Connection, table: bytes, claim: bytes, subject: 
 
 
 class Subjects:
-    """Reads the subjects of seats from `log`; those of an event never change."""
+    """Reads the subjects of seats from `log`; an event's never changes."""
 
     def __init__(self, log: ReadOnlyLog) -> None:
         self._log = log

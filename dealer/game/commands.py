@@ -184,7 +184,7 @@ class CloseEntropy:
 
 @immutable
 class FinishShuffle:
-    """Shuffle and seal, with all entropy revealed; `root` is that of checkpoint C1.
+    """Shuffle and seal, with all entropy revealed; `root` is checkpoint C1's.
 
     A test `deck` replaces the tape; only a server with insecure test decks gives one.
     """

@@ -8,7 +8,7 @@ Its value is true, if the deck is shuffled as anywhere, or an object with at lea
     seed    a text: the cards are shuffled in an order that depends on it and on the number of the
             shuffle, the same at every table; those of `order` still get to the top
 
-The events are those of any shuffle: swaps, and a seal. But the swaps do not follow from the random
+The events are as in any shuffle: swaps, and a seal. But the swaps do not follow from the random
 bytes of the house and the players, so verifiers refuse such a log as proof.
 """
 
@@ -45,7 +45,7 @@ class InsecureDeck:
     def below(self, cards: Sequence[str], *, algorithm: str, k: int) -> Below:
         """Numbers for the steps of shuffle `k` of a round, after which `cards` have the order.
 
-        `cards` are distinct codes, bottom first; `algorithm` is that of `shuffle.steps_of`.
+        `cards` are distinct codes, bottom first; `algorithm` is as for `shuffle.steps_of`.
         """
         target = self._target(cards, k)
         current = list(cards)

@@ -25,7 +25,7 @@ class CardFrom(NamedTuple):
 class CardsMoved:
     """The cards that one command moved between two stacks, in the order in which they left.
 
-    `version` is that of its first event, `at` its time in milliseconds. `drawn`: the events are
+    `version` is its first event's, `at` its time in milliseconds. `drawn`: the events are
     CardDrawn. `revealed`: a viewer has seen a face by it that was unknown to them.
     """
 

@@ -27,7 +27,7 @@ _words = struct.Struct(f">{SEGMENT_WORDS}H").unpack
 def words(*, secret: bytes, nonces: Sequence[bytes], root: bytes, k: int, n: int) -> Iterator[int]:
     """The words, 0…65535 each, of the tape of shuffle `k` over `n` cards; an infinite iterator.
 
-    `nonces` are the players', 32 bytes each, in order of seats; `root` is that of checkpoint C1,
+    `nonces` are the players', 32 bytes each, in order of seats; `root` is checkpoint C1's,
     32 bytes.
     """
     ikm = b"".join(_be32(len(part)) + part for part in (secret, *nonces))

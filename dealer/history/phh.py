@@ -183,8 +183,8 @@ def _dealt_card(table: Table, round_: Round, *, source: str, seat: int, slot: in
 class HandTimeline:
     """When each hand got its last card and was given up, and when the showdown began.
 
-    All are indices of actions: by seat, `dealt` is that of its last card and `gone` that of the
-    discard that left the hand empty for the rest of the round; `showdown` is that of the first show
+    All are indices of actions: by seat, `dealt` is of its last card and `gone` of the
+    discard that left the hand empty for the rest of the round; `showdown` is of the first show
     after the last dealt card, or the number of actions.
     """
 

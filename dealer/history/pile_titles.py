@@ -40,7 +40,7 @@ def titles_at(table: Table, games: GameTitles) -> Titles:
 def title_of(name: str, titles: Titles) -> str | None:
     """The title of a pile by its plain name; None if it has none.
 
-    `titles` are those of the game's file, by plain names.
+    `titles` are from the game's file, by plain names.
     """
     if name in titles:
         return titles[name]

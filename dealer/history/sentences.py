@@ -71,7 +71,7 @@ def describe_all(
 def describe(
     step: ReplayStep, language: Language | None = None, titles: Titles = NO_TITLES
 ) -> Sentence:
-    """The sentence of one event, in a language, or in English; `titles` are those of piles."""
+    """The sentence of one event, in a language, or in English; `titles` are titles of piles."""
     sentence, cards = _Describer(step.table, language, titles)(step.event, step.swap)
     version, at, number, type_ = step[:4]
     return Sentence(version, at, number, type_, sentence, cards, step.swap)

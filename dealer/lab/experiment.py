@@ -198,7 +198,7 @@ def shuffles_of(
 ) -> Iterator[tuple[Kind, Samples]]:
     """Every shuffle of the closed rounds of a bundle as one sample (1 × k), in order.
 
-    `lines` are those of a verified bundle, `swaps` those that the verifier recomputed. A card is
+    `lines` are a verified bundle's, `swaps` what the verifier recomputed. A card is
     identified by its place at the start of the shuffle.
     """
     taken: dict[tuple[int, int], list[Swap]] = {}

@@ -89,7 +89,7 @@ def number_source(source: str, *, n: int, seed: int | None = None) -> NumberSour
 
 
 def words_from(source: str, *, seed: int | None = None) -> MoreWords:
-    """The infinite words of a source; for `tape`, those of one tape over 52 cards."""
+    """The infinite words of a source; for `tape`, of one tape over 52 cards."""
     if source == "tape":
         one = tape.words(**_tape_parts(seed), k=0, n=52)
         return lambda count: np.fromiter(islice(one, count), np.uint16, count)

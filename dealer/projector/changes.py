@@ -1,9 +1,9 @@
 """Changes of the read models as plain data, and the statements that write them.
 
 For each stream, stacks are shortened first, then rows are added, then rows are updated; within one
-list the order is that of the events. The members of what shortens or updates are the parameters of
-its `SQL`, in which a prefix of the names selects the tables that queries read (""), or those that a
-rebuild prepares. Rows replace rows with the same key: stacks are overwritten, and rows that were
+list they are in the order of the events. The members of what shortens or updates are the parameters
+of its `SQL`, in which a prefix of the names selects the tables that queries read (""), or those
+that a rebuild prepares. Rows replace rows with the same key: stacks are overwritten, and rows that were
 inserted by hand cannot make the projector fail.
 """
 

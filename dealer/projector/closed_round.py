@@ -133,7 +133,7 @@ class ClosedRound(Folding):
             self._write_stacks()
         self.apply(event, row.at)
         if opens and self.round.number != self._end.round:
-            raise ValueError("the secret is that of another round")
+            raise ValueError("the secret is another round's")
 
     def _require_seal(self) -> None:
         """Raise ValueError between a swap and the seal: there the public order is another one."""

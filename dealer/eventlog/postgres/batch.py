@@ -341,8 +341,8 @@ async def _write_in_bulk(
 ) -> set[bytes]:
     """The ids of the tables that were written; of the others nothing was.
 
-    `heads` are three columns: table id, expected version, new version. `rows` are those of `event`,
-    `notes` those of `checkpoint`. Raises the driver's errors.
+    `heads` are three columns: table id, expected version, new version. `rows` are columns of
+    `event`, `notes` of `checkpoint`. Raises the driver's errors.
     """
     if len(rows) <= COPY_FROM:
         found = await raw.fetch(_ALL, *heads, *columns(rows, len(COLUMNS)), *columns(notes, 3))

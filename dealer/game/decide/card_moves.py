@@ -353,7 +353,7 @@ def _deliveries(
     """The moves of the cards that wait, given as (seat that gave it, slot, pile), to their seats.
 
     A card for a seat that is free by now goes back to its giver, and if that seat is free, too, to
-    the discard pile. `sizes` are those of stacks that earlier events of the same append change.
+    the discard pile. `sizes` are the sizes of stacks that earlier events of the same append change.
     """
     for owner, slot, pile in sorted(waiting, key=lambda card: passed_to(card[2])):
         seat = next((seat for seat in (passed_to(pile), owner) if seat in table.seats), None)

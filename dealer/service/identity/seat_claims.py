@@ -41,8 +41,8 @@ ATTEMPTS = 8
 class SeatClaim(NamedTuple):
     """A request for a seat: digests of 32 bytes, empty if there is none.
 
-    `user` is that of the user, `ticket` that of the ticket's id, of which at least one is given;
-    `request` is that of the joining request, by which a repetition is recognised. `subject` is the
+    `user` is the digest of the user, `ticket` of the ticket's id, at least one of them given;
+    `request` of the joining request, by which a repetition is recognised. `subject` is the
     service's id of the user, whose digest `user` is.
     """
 
@@ -65,7 +65,7 @@ class SeatClaims:
     ) -> SeatClaim:
         """The claim of the holder of a ticket, which was opened.
 
-        `key` is that of the request, None if it has none that only its sender can know.
+        `key` is the request's, None if it has none that only its sender can know.
         """
         keys = self._keys.of(live_table.table.key)
         subject = None if ticket.subject is None else Subject(ticket.key, ticket.subject)

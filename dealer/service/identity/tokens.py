@@ -120,9 +120,9 @@ class Ticket(NamedTuple):
 
 
 def user_digest(keys: HouseKeys, table: bytes, *, issuer: str, subject: str) -> bytes:
-    """The keyed digest, 32 bytes, of a user at a table; `keys` are those of the table.
+    """The keyed digest, 32 bytes, of a user at a table; `keys` are the table's.
 
-    `issuer` is that of the user's JWT, or names the service that made the user's ticket.
+    `issuer` is from the user's JWT, or names the service that made the user's ticket.
     """
     return keys.command_digest(b"subject " + lp(table, issuer.encode(), subject.encode()))
 

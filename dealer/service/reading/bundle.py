@@ -1,6 +1,6 @@
 """Bundle export: the lines of a table's bundle, read from the event log.
 
-The format is that of `dealer.proof.bundle`: a header, one leaf per event, and the checkpoints.
+The format is as in `dealer.proof.bundle`: a header, one leaf per event, and the checkpoints.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class ConsistencyProofs:
     ) -> list[str]:
         """The proof that the first `old` leaves of the `new` ones never changed, in hex.
 
-        `edge` is that of the tree of `new` leaves, in hex. `pause` is awaited between slices of a
-        few milliseconds. Raises DatabaseDamaged if the log does not have this edge.
+        `edge` is the edge of the tree of `new` leaves, in hex. `pause` is awaited between slices of
+        a few milliseconds. Raises DatabaseDamaged if the log does not have this edge.
         """
         with self._damaged.noticed(live_table.table_id):
             for _ in range(2):

@@ -30,7 +30,7 @@ STORE_EVERY = 2048
 class Savepoint(NamedTuple):
     """A table at a version that is on disk; `leaf` is the leaf of that version's event.
 
-    `state` is that of `dealer.eventlog.savepoints`.
+    `state` is as in `dealer.eventlog.savepoints`.
     """
 
     version: int
