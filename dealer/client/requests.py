@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,6 @@ Request = tuple[str, Members]
 """The method of a request and its parameters."""
 
 Answered = Callable[[Members], None]
-
-REFUSALS: Mapping[str, type[Refused]] = {
-    kind.reason: kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, Refused) and kind is not errors.NotHost
-}
 
 NOT_RETRIED = (errors.ShuffleRunning, errors.Disabled)
 """Temporary refusals that are not retried: they last longer than a retry would wait."""
@@ -94,7 +88,7 @@ def refusal(error: Members) -> Refused:
     data = error.get("data") or {}
     reason = data.get("reason")
     sentence = str(error.get("message", "The server refused the request."))
-    kind = REFUSALS.get(str(reason))
+    kind = errors.REFUSALS.get(str(reason))
     if kind is RateLimited:
         return RateLimited(sentence, retry_after_ms=data.get("retry_after_ms", 1000))
     if kind is not None:

@@ -3,8 +3,8 @@
 For each stream, stacks are shortened first, then rows are added, then rows are updated; within one
 list they are in the order of the events. The members of what shortens or updates are the parameters
 of its `SQL`, in which a prefix of the names selects the tables that queries read (""), or those
-that a rebuild prepares. Rows replace rows with the same key: stacks are overwritten, and rows that were
-inserted by hand cannot make the projector fail.
+that a rebuild prepares. Rows replace rows with the same key: stacks are overwritten, and rows that
+were inserted by hand cannot make the projector fail.
 """
 
 from __future__ import annotations
