@@ -166,7 +166,7 @@ class HighWaterMark:
             except OSError:
                 return None
             try:
-                if _lock(handle):
+                if lock_file(handle):
                     if os.fstat(handle).st_size < 2 * LINE_BYTES:
                         os.pwrite(handle, 2 * _BLANK, 0)
                         os.fsync(handle)
@@ -249,7 +249,7 @@ def _folder_id(file: Path, fresh: bytes) -> str:
         raise ValueError(f"an id has {_ID_BYTES} bytes")
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        _lock(handle, wait=True)
+        lock_file(handle, wait=True)
         found = os.pread(handle, _ID_BYTES, 0)
         if not found.strip(b"\0"):  # new, or not yet on the disk at a power failure
             found = fresh
@@ -261,7 +261,7 @@ def _folder_id(file: Path, fresh: bytes) -> str:
         os.close(handle)
 
 
-def _lock(handle: int, *, wait: bool = False) -> bool:
+def lock_file(handle: int, *, wait: bool = False) -> bool:
     """Lock the file; False if another process has locked it. OSError if flock is unsupported."""
     if sys.platform == "win32":
         raise OSError("no flock")

@@ -29,6 +29,7 @@ from dealer.errors import (
 from dealer.eventlog import Log
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, notes_digest
+from dealer.eventlog.high_water_mark import lock_file
 from dealer.eventlog.keys import sync_folder
 from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
@@ -222,18 +223,14 @@ async def exclusive(folder: Path) -> AsyncIterator[None]:
     if os.name != "posix":
         yield
         return
-    import fcntl
-
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not lock_file(handle):
                 raise ConfigurationError(
                     f"Another `dealer tables archive` is running in {folder}; try again when it "
                     "has ended."
-                ) from None
+                )
         yield
     finally:
         os.close(handle)

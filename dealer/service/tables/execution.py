@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from dealer.errors import DatabaseDamaged, DatabaseError, DealerError, Refused, Unavailable
-from dealer.eventlog import Append, EventRecord
+from dealer.eventlog import Append, EventRecord, rows
 from dealer.eventlog.stored_form import DIGEST
 from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
@@ -249,12 +249,10 @@ def resolve(future: asyncio.Future[CommandResult]) -> OnResult:
     """A callback that resolves a future with an outcome, unless it was cancelled."""
 
     def on_outcome(outcome: Outcome) -> None:
-        if future.done():
-            return
-        if isinstance(outcome, CommandResult):
-            future.set_result(outcome)
+        if isinstance(outcome, DealerError):
+            rows.reject(future, outcome)
         else:
-            future.set_exception(outcome)
+            rows.resolve(future, outcome)
 
     return on_outcome
 
