@@ -12,7 +12,8 @@ from dealer.errors import DatabaseDamaged, Unavailable
 from dealer.eventlog import stored_form
 from dealer.eventlog.protocols import Dialect, Reader
 from dealer.eventlog.rows import COLUMNS, EventRecord
-from dealer.eventlog.schema import TABLE_ID, select_in
+from dealer.eventlog.schema import LASTING, TABLE_ID, select_in
+from dealer.game.events import LASTING_TYPES
 
 SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
 
@@ -50,11 +51,13 @@ class Queries:
         )
         self._dialect = dialect
 
-    def of_types(self, count: int) -> str:
-        """The SELECT of events of `count` types: table, after, upto, the types, limit."""
-        marks = ", ".join("?" * count)
-        of_types = f"AND type IN ({marks}) ORDER BY version LIMIT ?"
-        return f"{self._events} AND version > ? AND version <= ? {of_types}"
+    def of_types(self, types: Sequence[str]) -> str:
+        """The SELECT of events of these types: table, after, upto, the types, limit."""
+        marks = ", ".join("?" * len(types))
+        where = f"version > ? AND version <= ? AND type IN ({marks})"
+        if set(types) <= set(LASTING_TYPES):
+            where += f" AND {LASTING}"
+        return f"{self._events} AND {where} ORDER BY version LIMIT ?"
 
     def stored_command(self, command: str) -> str | bytes:
         """A command's id as it is stored; the last parameter of `command`."""
@@ -163,9 +166,10 @@ class ReadOnlyLog:
         """All events of these types with versions up to `upto`, in lists of at most `chunk`.
 
         The types are those that a row names in full: of tables, seats and rounds
-        (`dealer.eventlog.stored_form`).
+        (`dealer.eventlog.stored_form`). An index has the events of `LASTING_TYPES`; for other types
+        the database looks at all events.
         """
-        sql, after = self._queries.of_types(len(types)), 0
+        sql, after = self._queries.of_types(types), 0
         last = _NO_LIMIT if upto is None else upto
         while found := await self._fetch(sql, (table, after, last, *types, chunk)):
             rows = [EventRecord(*stored_form.decode(row)) for row in found]

@@ -43,6 +43,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 
 from dealer.errors import DatabaseError, SchemaOutdated, SchemaTooNew
+from dealer.game.events import LASTING_TYPES
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -83,8 +84,13 @@ stream = Table(
 )
 
 
+LASTING = "(" + " OR ".join(f"type = '{name}'" for name in LASTING_TYPES) + ")"
+"""The condition of the index of lasting events; a SELECT uses the index if it has the same text."""
+# Not `type IN (…)`: SQLite builds a set from such a list for each row that is written.
+
+
 def _content() -> list[SchemaItem]:
-    """The columns of an event after its version, and the index of commands.
+    """The columns of an event after its version, and the indexes of commands and lasting events.
 
     `commitment` is the salted hash of the hidden part; leaf and root follow from the row, so
     neither is stored. A command's id and digest are on the first event of its append.
@@ -106,6 +112,13 @@ def _content() -> list[SchemaItem]:
             unique=True,
             sqlite_where=given,
             postgresql_where=given,
+        ),
+        Index(
+            "ix_event_lasting",
+            "stream",
+            "version",
+            sqlite_where=text(LASTING),
+            postgresql_where=text(LASTING),
         ),
     ]
 

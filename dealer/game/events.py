@@ -72,7 +72,8 @@ class EventType:
 
     `HIDDEN` is the field that is no part of the leaf's public members. `COMMITMENT` says which
     leaves commit to it: none, all, or those of cards that enter a hand. After an event with
-    `CHECKPOINT` the house signs a checkpoint.
+    `CHECKPOINT` the house signs a checkpoint. The effect of an event with `LASTING` outlives its
+    round.
     """
 
     __slots__ = ()
@@ -80,6 +81,7 @@ class EventType:
     HIDDEN: ClassVar[Hidden | None] = None
     COMMITMENT: ClassVar[Commitment] = "never"
     CHECKPOINT: ClassVar[bool] = False
+    LASTING: ClassVar[bool] = False
 
     def private_face(self) -> PrivateFace | None:
         """The face that this event shows to one seat only; None if it shows none."""
@@ -103,6 +105,8 @@ class ShuffleEvent(EventType):
 class TableOpened(EventType):
     """A table was opened; always version 1."""
 
+    LASTING: ClassVar[bool] = True
+
     origin: Origin
     key: Annotated[bytes, "the house's Ed25519 public key for this table"]
     rules: Annotated[Mapping[str, Any], "the rules of the table"]
@@ -111,6 +115,8 @@ class TableOpened(EventType):
 @immutable
 class SeatTaken(EventType):
     """A player took a seat."""
+
+    LASTING: ClassVar[bool] = True
 
     seat: Seat
     name: PlayerName
@@ -127,6 +133,8 @@ class SeatLeft(EventType):
     The hand stays there.
     """
 
+    LASTING: ClassVar[bool] = True
+
     seat: Seat
 
 
@@ -136,6 +144,8 @@ class SeatVacated(EventType):
 
     The hand stays there. The server removes a player who was away, for another player.
     """
+
+    LASTING: ClassVar[bool] = True
 
     seat: Seat
     by: Annotated[str, "`service` also where the server did it for another player"]
@@ -148,6 +158,8 @@ class HostTransferred(EventType):
 
     For as long as that player stays.
     """
+
+    LASTING: ClassVar[bool] = True
 
     seat: Seat
 
@@ -385,6 +397,9 @@ TYPES: dict[str, type[EventType]] = {kind.__name__: kind for kind in get_args(Ev
 
 CHECKPOINT_TYPES = frozenset(name for name, kind in TYPES.items() if kind.CHECKPOINT)
 """The types of event after which the house signs a checkpoint, in the same transaction."""
+
+LASTING_TYPES = tuple(name for name, kind in TYPES.items() if kind.LASTING)
+"""The types of event whose effect outlives a round: few events, and an index has them."""
 
 PRIVATE_FACE_TYPES = frozenset(name for name, kind in TYPES.items() if kind.HIDDEN == "card")
 """Names of the types of event that may show a face to one seat only."""

@@ -21,6 +21,10 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 # On SQLite the short number of a table's stream, on PostgreSQL the table's id itself.
 KEY = sa.LargeBinary(16).with_variant(sa.Integer(), "sqlite")
 ZERO = sa.text("0")
+LASTING = (
+    "type = 'TableOpened' OR type = 'SeatTaken' OR type = 'SeatLeft' OR type = 'SeatVacated'"
+    " OR type = 'HostTransferred'"
+)
 
 
 class Optional(NamedTuple):
@@ -118,6 +122,7 @@ def create_log_beside_events(*more: Any) -> None:
         "ix_event_command", "event", "stream", "command",
         where="command IS NOT NULL", unique=True,
     )  # fmt: skip
+    index("ix_event_lasting", "event", "stream", "version", where=LASTING)
     create("checkpoint", "stream", "size", stream=KEY, size=NUMBER, note=TEXT, more=more)
     create("house", "name", name=TEXT, value=BYTES)
 

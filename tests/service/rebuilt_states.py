@@ -17,10 +17,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import dealer
 from dealer.analysis.open_bundle import PastTable
+from dealer.analysis.open_log import AsyncLog
 from dealer.errors import DealerError
 from dealer.eventlog import EventRecord
 from dealer.game.cards import UNKNOWN
@@ -38,6 +39,9 @@ from tests.web.js_verifier import ask
 
 STEPS = 60
 """Random steps a table, of which the game refuses some."""
+
+BATCH = 32
+"""Tables whose states one process of the JavaScript verifier replays."""
 
 Cards = dict[str, list[tuple[int | None, str]]]
 """By stack, bottom first: the slot, None before the first seal, and the code, or `??`."""
@@ -144,10 +148,17 @@ def known_in(cards: Cards) -> set[tuple[str, int, str]]:
     }
 
 
+class Sample(NamedTuple):
+    """A table that was played, and the versions at which its states are compared."""
+
+    name: str
+    game: LiveGame
+    versions: list[int]
+
+
 async def pairs(count: int, start: int = 0) -> int:
-    """Compare at least `count` pairs, from the table of number `start` on; how many there were."""
-    done = 0
-    number = start
+    """Compare `count` pairs, from the table of number `start` on; the number of the next table."""
+    done, number = 0, start
     with tempfile.TemporaryDirectory() as folder:
         url = empty_log(Path(folder) / "dealer.db")
         empty = Path(folder) / "empty.db"
@@ -155,33 +166,49 @@ async def pairs(count: int, start: int = 0) -> int:
         clock = [1_700_000_000_000]
         async with open_service(url, clock=lambda: clock[0]) as service:
             while done < count:
-                chance = Random(number)
-                game = LiveGame(service, chance)
-                await game.play()
-                head = game.table.version
-                versions = sorted(chance.sample(range(1, head + 1), min(count - done, head // 2)))
-                await compare(service, game, versions, url, empty, name=f"table {number}")
-                done += len(versions)
-                number += 1
-    return done
+                samples: list[Sample] = []
+                while done < count and len(samples) < BATCH:
+                    game = LiveGame(service, Random(number))
+                    await game.play()
+                    head = game.table.version
+                    chosen = game.chance.sample(range(1, head + 1), min(count - done, head // 2))
+                    samples.append(Sample(f"table {number}", game, sorted(chosen)))
+                    done += len(chosen)
+                    number += 1
+                async with dealer.open_log(url) as log:
+                    replayed = ask([await question(log, sample) for sample in samples])
+                    for sample, answer in zip(samples, replayed, strict=True):
+                        await compare(service, log, sample, answer["states"], empty)
+    return number
+
+
+async def question(log: AsyncLog, sample: Sample) -> dict[str, Any]:
+    """What the JavaScript verifier is asked about a table."""
+    lines = await log.bundle(sample.game.live.table_id)
+    return {"do": "states", "lines": lines, "versions": sample.versions}
 
 
 async def compare(
-    service: Service, game: LiveGame, versions: list[int], url: str, empty: Path, *, name: str
+    service: Service,
+    log: AsyncLog,
+    sample: Sample,
+    replayed: Sequence[dict[str, Any]],
+    empty: Path,
 ) -> None:
-    """Raise AssertionError at the first of these versions whose states differ."""
-    async with dealer.open_log(url) as log:
-        table = game.live.table_id
-        house = [await log.state(table, version, viewer="house") for version in versions]
-        public = [await log.state(table, version) for version in versions]
-        seats = [game.chance.choice([*state.seats, None]) for state in house]
-        seen = [
-            state if seat is None else await log.state(table, state.version, viewer=seat)
-            for state, seat in zip(public, seats, strict=True)
-        ]
-        lines = await log.bundle(table)
-        (answer,) = ask([{"do": "states", "lines": lines, "versions": versions}])
-    for state, theirs in zip(house, answer["states"], strict=True):
+    """Raise AssertionError at the first version whose states differ.
+
+    `replayed` are those of the JavaScript verifier.
+    """
+    name, game, versions = sample
+    table = game.live.table_id
+    house = [await log.state(table, version, viewer="house") for version in versions]
+    public = [await log.state(table, version) for version in versions]
+    seats = [game.chance.choice([*state.seats, None]) for state in house]
+    seen = [
+        state if seat is None else await log.state(table, state.version, viewer=seat)
+        for state, seat in zip(public, seats, strict=True)
+    ]
+    for state, theirs in zip(house, replayed, strict=True):
         assert plain(state) == theirs, f"{name}, version {state.version}: verify.js"
     for state, seat in zip(seen, seats, strict=True):
         viewer: Viewer | int = SPECTATOR if seat is None else seat
@@ -212,4 +239,7 @@ async def _rows(service: Service, table: bytes) -> AsyncIterator[EventRecord]:
 
 if __name__ == "__main__":
     wanted, first, *_ = map(int, [*sys.argv[1:], *("100000", "0")[len(sys.argv) - 1 :]])
-    print(f"{asyncio.run(pairs(wanted, first))} states agree.")
+    following = asyncio.run(pairs(wanted, first))
+    print(
+        f"{wanted:,} states of {following - first:,} tables agree; the next table is {following}."
+    )

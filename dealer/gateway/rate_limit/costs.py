@@ -53,9 +53,6 @@ thread, in one transaction for which all other appends wait."""
 FOLDED_PER_MESSAGE = 64
 """Events of a round that are read, decrypted and folded for the cost of one message, some 1 ms."""
 
-PASSED_PER_MESSAGE = 256
-"""Events before that round that the database looks at for the cost of one message, some 2 ms."""
-
 SHUFFLE = 3 * BYTES_PER_COMMIT
 """Bytes of the commands that the server runs after a shuffle: closing its entropy, sealing."""
 
@@ -73,12 +70,9 @@ def weight(command: Command, table: Table) -> float:
             return 0.0
 
 
-def past_state_weight(folded: int, version: int) -> float:
-    """The additional cost of the state at `version`, for which `folded` events of a round are read.
-
-    The events before are not read, but the database looks at them.
-    """
-    return folded / FOLDED_PER_MESSAGE + version / PASSED_PER_MESSAGE
+def past_state_weight(folded: int) -> float:
+    """The additional cost of a past state, for which `folded` events of a round are read."""
+    return folded / FOLDED_PER_MESSAGE
 
 
 def request_weight(params: Params) -> float:

@@ -102,7 +102,7 @@ async def _past_state(
 ) -> None:
     past, live_table = session.context.service.past_states, membership.live_table
     past.require(live_table, version)
-    session.charge(past_state_weight(past.length(live_table, version), version))
+    session.charge(past_state_weight(past.length(live_table, version)))
     async with session.turn():
         await membership.seat.wait_committed()
         viewer = membership.seat.holder if seat is None else seat

@@ -1,11 +1,12 @@
 """Past states: a table as it was at an earlier version, rebuilt from the log.
 
-Up to the last round that had begun, only what outlives a round is folded: few events, which the
-database selects. The events from there on follow in slices, so that others play meanwhile.
+Up to the last round that had begun, only what outlives a round is folded: few events, which an
+index of the database has. The events from there on follow in slices, so that others play meanwhile.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from dealer.errors import BadRequest, NotEntitled
 from dealer.eventlog import EventRecord, ReadOnlyLog
 from dealer.eventlog.health import DamagedTables
 from dealer.game.decide import NoRoundSecrets
+from dealer.game.events import LASTING_TYPES
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.service.tables.archive import require_here
@@ -22,9 +24,6 @@ from dealer.service.tables.round_secret_cache import RoundSecretCache
 
 SLICE = 256
 """Events that are folded in one step of the loop, some 3 ms."""
-
-LASTING = ("TableOpened", "SeatTaken", "SeatLeft", "SeatVacated", "HostTransferred")
-"""The types of event whose effect outlives a round."""
 
 AnySecret = RoundSecret | NoRoundSecrets
 SecretOf = Callable[[EventRecord], Awaitable[AnySecret]]
@@ -54,7 +53,7 @@ async def table_at(
     """
     start = opened[-1] if opened else 1
     state = Table()
-    async for rows in log.stream_types(table, LASTING, upto=start - 1, chunk=SLICE):
+    async for rows in log.stream_types(table, LASTING_TYPES, upto=start - 1, chunk=SLICE):
         for row in rows:
             state.version = row.version - 1
             evolve(state, event_of(row, NoRoundSecrets()), row.at)
@@ -94,7 +93,8 @@ class PastStates:
 
     def length(self, live_table: LiveTable, version: int) -> int:
         """How many events there are from the beginning of the last round up to `version`."""
-        return version - max((0, *_opened(live_table, version)))
+        opened = _opened(live_table, version)
+        return version - (opened[-1] if opened else 0)
 
     async def view(
         self, live_table: LiveTable, version: int, viewer: Viewer | int, *, pause: Pause
@@ -152,4 +152,5 @@ async def _require_closed(live_table: LiveTable, number: int) -> None:
 
 
 def _opened(live_table: LiveTable, version: int) -> list[int]:
-    return [opened for opened in live_table.table.round_versions if opened <= version]
+    versions = live_table.table.round_versions
+    return versions[: bisect_right(versions, version)]
