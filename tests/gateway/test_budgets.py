@@ -11,7 +11,7 @@ from websockets.frames import Frame, Opcode
 
 from dealer.gateway import Limits
 from dealer.gateway.net.proxies import client_network
-from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
+from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, past_state_weight
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import HANDSHAKE, Refusal, RpcClient, reason_of, refused_status
@@ -99,6 +99,36 @@ async def test_an_address_is_refused_until_its_debt_is_paid(
     clock.now += 3.1
     assert (await get(gateway.port, "/")).status == 200
     await connect(gateway)
+
+
+async def test_past_states_cost_what_is_folded_for_them(open_gateway, connect, stop_clock) -> None:
+    """One address asks a hundred times a second, on two connections; another one plays on."""
+    limits = replace(TEST_LIMITS, address_rate=100.0, address_burst=200.0)
+    gateway = await open_gateway(limits=limits, trusted_proxies=PROXY)
+    table = await seat_players(connect, gateway, players=2)
+    await table.host.call("round.open", entropy="house", deck={"decks": 4})
+    version = (await table.host.call("deck.shuffle"))["version"]
+    live_table = await gateway.context.service.lifecycle.load(table.id)
+    cost = 1 + past_state_weight(gateway.context.service.past_states.length(live_table, version))
+    greedy = [await connect(gateway, **from_address("198.51.100.1")) for _ in range(2)]
+    honest = await connect(gateway, **from_address("198.51.100.2"))
+    clock = stop_clock(gateway)
+    answered, refusals, seconds = 0, [], 10
+    for _ in range(seconds * 100 // len(greedy)):
+        for client in greedy:
+            try:
+                await client.call("table.state", table=table.id, at=version)
+                answered += 1
+            except Refusal as refused:
+                refusals.append(refused)
+        await honest.call("ping")
+        clock.now += len(greedy) / 100
+    allowed = (limits.address_burst + seconds * limits.address_rate) / cost
+    assert cost > 4
+    assert limits.address_burst / cost < answered <= allowed + 1
+    assert {refused.reason for refused in refusals} == {"rate_limited"}
+    clock.now += refusals[-1].error["data"]["retry_after_ms"] / 1000
+    await greedy[0].call("table.state", table=table.id, at=version)
 
 
 async def test_the_debt_of_a_player_follows_it_to_another_address(
