@@ -15,7 +15,7 @@ Tables with new events are found
   archive that deleted events which were not searched;
 - on PostgreSQL among those that this process appended to, and once a second among those marked
   `behind` whose version is another than when they were last searched. A mark is kept for at least
-  a minute (`projector.runner.POLLS_PER_UNMARK`), so all tables are scanned if nothing was searched
+  a minute (`projector.lagging.POLLS_PER_UNMARK`), so all tables are scanned if nothing was searched
   for `GAP_MS`.
 
 `FeedHead` is how far this process knows the feed to reach, its newest rows, and its growth.

@@ -8,19 +8,19 @@ crash they are written again.) A table whose events cannot be applied is stopped
 the others go on.
 
 What this process has written itself comes out of memory (`eventlog.recent`). Everything else is
-found by `LaggingStreams`: what an earlier process left, what a process that died has not projected,
+found by `lagging.py`: what an earlier process left, what a process that died has not projected,
 and what was dropped from memory.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import Flag, auto
 from itertools import groupby
 from logging import getLogger
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -28,144 +28,12 @@ from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord
 from dealer.eventlog.protocols import Dialect
 from dealer.eventlog.recent import RecentEvents
-from dealer.eventlog.schema import TABLE_ID, lagging, select_in
+from dealer.eventlog.schema import TABLE_ID, select_in
 from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_postgres
+from dealer.projector.lagging import LaggingStreams
 from dealer.projector.models import StreamId
 from dealer.projector.rebuild import schema_version
 from dealer.projector.stream_projector import Stopped, StreamProjector, records
-
-# LEFT JOIN makes SQLite start with the few lagging streams, which have a partial index. One whose
-# next events are missing is a row without a version, so that its projection stops: else each poll
-# would find it again. The events of an archived one are being deleted.
-_HERE = "NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = {}.id)"
-_NEXT = f"""
-SELECT s.id, s.table_id, s.projected, s.version, e.version, e.type, e.schema, e.at, e.public,
-    e.commitment, e.hidden
-FROM stream s LEFT JOIN event e ON e.stream = s.id AND e.version > s.projected
-WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({{}})
-    AND {_HERE.format("s")}
-ORDER BY s.id, e.version LIMIT ?"""
-_LAST = 2**63 - 1
-
-# Several nodes write the same read models: advisory locks distribute the tables among them. Row
-# locks would block appends to those tables. A few streams are selected before any is locked: the
-# planner may otherwise lock every lagging stream, and PostgreSQL has room for some thousand locks.
-_CLAIM = f"""
-WITH few AS MATERIALIZED (
-    SELECT id, table_id, projected, version FROM stream
-    WHERE behind AND version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
-        AND {_HERE.format("stream")}
-    ORDER BY id LIMIT ?
-), mine AS MATERIALIZED (
-    SELECT * FROM few
-    WHERE pg_try_advisory_xact_lock(CAST(CAST('x' || right(encode(id, 'hex'), 16) AS bit(64))
-                                         AS bigint))
-    LIMIT ?
-)
-SELECT s.id, s.table_id, s.projected, s.version, e.version, e.type, e.schema, e.at, e.public,
-    e.commitment, e.hidden
-FROM mine s LEFT JOIN LATERAL (
-    SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
-    ORDER BY e.version LIMIT ?
-) e ON true ORDER BY s.id, e.version LIMIT ?"""
-_HIGHEST = b"\xff" * 16
-_CANDIDATES = 1024
-
-_POSITIONS = "SELECT id, projected FROM stream WHERE {} LIMIT 1000"
-
-# A stream that is behind is marked; the mark is taken back when the stream has not changed from one
-# check to the next. Taken back at once, it would change with each append, and so the index.
-_QUIET = "SELECT id, version FROM stream WHERE behind AND version = projected LIMIT 10000"
-_UNMARK = """
-UPDATE stream SET behind = false WHERE id IN (
-    SELECT id FROM stream WHERE id = ANY(?) AND version = projected
-    FOR NO KEY UPDATE SKIP LOCKED)"""
-POLLS_PER_UNMARK = 30
-"""Polls from one check of the marks to the next."""
-
-
-class LaggingStreams:
-    """Reads the next events of lagging streams, in rotation, at most `events` at a time."""
-
-    def __init__(self, *, events: int) -> None:
-        self._events = events
-        self._after: StreamId | None = None
-        self._seen: dict[StreamId, int] = {}
-        self._polls = 0
-        self._quiet: dict[StreamId, int] = {}
-
-    def next(
-        self, connection: Connection, *, without: Collection[StreamId], first: StreamId | None
-    ) -> Sequence[Any]:
-        """The next rows: (id, table_id, projected, version of the stream, then of the event
-        `stream_projector.COLUMNS`).
-
-        Streams in `without` are left out. If `first` lags, only its rows are returned.
-        """
-        if first is not None:
-            rows = self._select(connection, _before(first), first, without, self._events)
-            if rows:
-                return rows
-        after = self._after
-        rows = self._select(connection, after, None, without, self._events)
-        if after is not None and len(rows) < self._events:
-            rows += self._select(connection, None, after, without, self._events - len(rows))
-        self._after = rows[-1][0] if len(rows) == self._events else None
-        return rows
-
-    def is_stuck(self, connection: Connection, *, without: Collection[StreamId]) -> bool:
-        """Whether a stream lags that lagged at the same position when this was last called.
-
-        The process that wrote its events has died, or has dropped them.
-        """
-        found = {
-            stream_id: projected
-            for stream_id, projected in connection.exec_driver_sql(
-                _POSITIONS.format(lagging(connection.dialect.name))
-            )
-            if stream_id not in without
-        }
-        seen, self._seen = self._seen, found
-        return any(seen.get(stream_id) == projected for stream_id, projected in found.items())
-
-    def unmark_quiet(self, connection: Connection) -> None:
-        """Once in POLLS_PER_UNMARK calls, unmark the streams that were quiet since the last time.
-
-        SQLite has no marks.
-        """
-        self._polls += 1
-        if self._polls % POLLS_PER_UNMARK or not on_postgres(connection):
-            return
-        found = dict(map(tuple, connection.exec_driver_sql(_QUIET).fetchall()))
-        unmarked = [
-            stream_id for stream_id, at in self._quiet.items() if found.get(stream_id) == at
-        ]
-        if unmarked:
-            connection.exec_driver_sql(_UNMARK, (unmarked,))
-        self._quiet = found
-
-    def _select(
-        self,
-        connection: Connection,
-        after: StreamId | None,
-        upto: StreamId | None,
-        without: Collection[StreamId],
-        count: int,
-    ) -> list[Any]:
-        if on_postgres(connection):
-            limits = (_CANDIDATES, count, count, count)
-            parameters = (after or b"", upto or _HIGHEST, list(without), *limits)
-            return list(connection.exec_driver_sql(_CLAIM, parameters).fetchall())
-        # Values from the database as literals: they may exceed the number of parameters.
-        sql = _NEXT.format(",".join(map(str, without)))
-        return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())
-
-
-def _before(stream_id: StreamId) -> StreamId:
-    """The greatest value of `stream` columns that is less than `stream_id`."""
-    if isinstance(stream_id, int):
-        return stream_id - 1
-    return (int.from_bytes(stream_id) - 1).to_bytes(len(stream_id))
 
 
 class StreamPositions:

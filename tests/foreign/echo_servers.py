@@ -23,6 +23,7 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.net import websocket
 from dealer.gateway.net.connection import Connection
 from dealer.gateway.net.listener import Listener, listening_sockets
+from dealer.gateway.net.websocket import FrameReader
 
 MESSAGE = 32 * 1024 * 1024
 """Bytes of the longest message; the cases' longest has 16 MiB."""
@@ -68,7 +69,7 @@ class _EchoConnection(Connection):
     def echo(self, data: bytes, opcode: Opcode) -> None:
         self.write(Frame(opcode, data).serialize(mask=False))
 
-    def frame_received(self, frame: Frame) -> None:
+    def frame_received(self, reader: FrameReader, frame: Frame) -> None:
         """Echo binary messages; everything else is the gateway's."""
         if frame.opcode is Opcode.BINARY and frame.fin:
             self.echo(bytes(frame.data), Opcode.BINARY)
@@ -80,7 +81,7 @@ class _EchoConnection(Connection):
                 self.echo(b"".join(self._binary), Opcode.BINARY)
                 self._binary = []
         else:
-            super().frame_received(frame)
+            super().frame_received(reader, frame)
 
 
 @asynccontextmanager

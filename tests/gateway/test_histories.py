@@ -75,7 +75,7 @@ async def test_no_history_is_made_for_a_closed_connection(gateway, connect, slow
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         others.append(writer)
-    active = gateway._router._histories._concurrency._active
+    active = gateway._router._downloads._histories._concurrency._active
     await eventually(lambda: active.total() == MAX_CONCURRENT_PER_ADDRESS)
     for writer in others:
         writer.transport.abort()

@@ -10,8 +10,9 @@ import pytest
 
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, OpenRound, StartShuffle, TakeSeat
-from dealer.projector import runner
-from dealer.projector.runner import LaggingStreams, Projector
+from dealer.projector import lagging
+from dealer.projector.lagging import LaggingStreams
+from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.build import open_service
 from tests.harness.postgres import Blocking, Postgres
@@ -62,7 +63,7 @@ def marked(connection: Blocking) -> int:
 
 def unmark_quiet(connection: Blocking, streams: LaggingStreams) -> None:
     """Call it as often as the marks take to be checked once."""
-    for _ in range(runner.POLLS_PER_UNMARK):
+    for _ in range(lagging.POLLS_PER_UNMARK):
         connection.run(streams.unmark_quiet)
 
 
@@ -116,7 +117,7 @@ def test_a_look_sweeps(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> Non
     one = connect()
     short_game().log(one)
     projector = catch_up(one, Projector())
-    monkeypatch.setattr(runner, "POLLS_PER_UNMARK", 1)
+    monkeypatch.setattr(lagging, "POLLS_PER_UNMARK", 1)
     for _ in range(2):
         projector.poll()
         once(one, projector.slice)

@@ -17,8 +17,9 @@ from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord, schema
 from dealer.game.commands import CloseTable, Deal
 from dealer.projector.changes import Changes, ReadModelWriter
+from dealer.projector.lagging import LaggingStreams
 from dealer.projector.models import DeckRow
-from dealer.projector.runner import LaggingStreams, Projector
+from dealer.projector.runner import Projector
 from tests.projector.conftest import Connect
 from tests.projector.databases import (
     add_raw,

@@ -17,7 +17,8 @@ from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, Deal, Draw
 from dealer.game.events import CardShown, Event, SeatLeft
 from dealer.game.state import Table, evolve
-from dealer.projector.runner import Due, LaggingStreams, Projector
+from dealer.projector.lagging import LaggingStreams
+from dealer.projector.runner import Due, Projector
 from dealer.projector.stream_projector import StreamProjector
 from dealer.proof.codec import decode
 from tests.projector.databases import catch_up, models, once, projected, roll_back

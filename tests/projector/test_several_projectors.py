@@ -10,9 +10,10 @@ import pytest
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
-from dealer.projector import runner
+from dealer.projector import lagging
+from dealer.projector.lagging import LaggingStreams
 from dealer.projector.rebuild import Rebuild
-from dealer.projector.runner import LaggingStreams, Projector
+from dealer.projector.runner import Projector
 from tests.harness.postgres import Blocking
 from tests.projector.databases import catch_up, models, once, projected, rebuilt
 from tests.projector.random_games import Game, short_game
@@ -80,8 +81,8 @@ def test_a_projector_that_is_overtaken_without_a_claim_writes_nothing(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The claim only avoids duplicate work; the conditional update ensures correctness."""
-    unclaimed = runner._CLAIM.replace("pg_try_advisory_xact_lock(", "0 <> (")
-    monkeypatch.setattr(runner, "_CLAIM", unclaimed)
+    unclaimed = lagging._CLAIM.replace("pg_try_advisory_xact_lock(", "0 <> (")
+    monkeypatch.setattr(lagging, "_CLAIM", unclaimed)
     one, other = connect(), connect()
     short_game().log(one)
     first, second = Projector(events=10), Projector(events=20)

@@ -52,15 +52,14 @@ from websockets.server import ServerProtocol
 
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
-from dealer.gateway.net import websocket
 from dealer.gateway.net.http import ROOT, EarlyAnswer, HttpExchange
 from dealer.gateway.net.responses import response
 from dealer.gateway.net.websocket import (
     PONG,
-    SLICE,
+    FrameReader,
+    FrameRefused,
     Receiver,
     SelectSubprotocol,
-    ends_on_frame_boundary,
     new_protocol,
     parse_single_text_frame,
 )
@@ -117,10 +116,8 @@ class Connection(asyncio.Protocol):
         self._refusal: Response | None = None
         self._kept = False  # whether the connection outlasts the request
         self._left = b""  # of what was read, the part after the last request
-        self._protocol: ServerProtocol | None = None
+        self._frames: FrameReader | None = None  # from the end of the handshake on
         self._whole_frames = False  # open, no message begun, and no part of a frame was read
-        self._between_frames = True  # whether the data so far ended with a frame
-        self._fragments: list[bytes] = []
         self._reading_paused = False
         self._deadline: asyncio.TimerHandle | None = None  # of the state
         self._send_deadline: asyncio.TimerHandle | None = None  # of a full write buffer
@@ -246,7 +243,7 @@ class Connection(asyncio.Protocol):
         self._wake_waiters()
 
     def _on_slow_reader(self) -> None:
-        if self._protocol is None:
+        if self._frames is None:
             self.abort()
         self.close_with(CloseCode.TOO_SLOW, "too slow: reconnect and resume")
 
@@ -308,8 +305,8 @@ class Connection(asyncio.Protocol):
             if text is not None:
                 self._receive(text)
                 return
-        if self._protocol is not None:
-            self._frames_received(data)
+        if self._frames is not None:
+            self._frames_received(self._frames, data)
         elif self.state in (State.ACCEPTED, State.REQUEST, State.IDLE):
             self._request_received(data)
 
@@ -436,7 +433,7 @@ class Connection(asyncio.Protocol):
             self.answer(answer)
             return False
         self.transport.write(answer.serialize())
-        self._protocol = protocol
+        self._frames = FrameReader(protocol)
         del self._exchange
         return True
 
@@ -462,39 +459,34 @@ class Connection(asyncio.Protocol):
 
     def close_with(self, code: CloseCode, reason: str) -> None:
         """Send a close frame, unless there was one, and end the session."""
-        if self._protocol is None or not self.speaks:
+        if self._frames is None or not self.speaks:
             return
         self.closes(code)
-        self._protocol.send_close(code, reason)
-        self._write_library_frames(self._protocol)
+        self._frames.protocol.send_close(code, reason)
+        self._write_library_frames(self._frames.protocol)
         self._end()
         if code is CloseCode.RATE_LIMITED:
             # Nothing of a flood is read any more, not even its close frame, after which the client
             # expects that this side ends: it ends now.
-            self._protocol = None
+            self._frames = None
             self._half_close()
         self.resume()
 
-    def _frames_received(self, data: bytes) -> None:
-        if self._between_frames:
-            self._between_frames = ends_on_frame_boundary(data)
-        for start in range(0, len(data), SLICE):
-            protocol = self._protocol
-            if protocol is None:
-                return
-            protocol.receive_data(data[start : start + SLICE])
-            ends = self.speaks and protocol.close_expected()
+    def _frames_received(self, reader: FrameReader, data: bytes) -> None:
+        for frames in reader.slices(data):
+            ends = self.speaks and reader.protocol.close_expected()
             if ends:
                 self._enter(State.CLOSING, self.limits.closing, self.transport.abort)
-            self._write_library_frames(protocol)
+            self._write_library_frames(reader.protocol)
             if ends:
                 self.write = _discard  # the close frame is answered already
-            for event in protocol.events_received():
-                if isinstance(event, Frame):
-                    self.frame_received(event)
+            for frame in frames:
+                self.frame_received(reader, frame)
             if ends:
                 self._end_session()
-        self._whole_frames = self.speaks and self._between_frames and not self._fragments
+            if self._frames is None:
+                return
+        self._whole_frames = self.speaks and reader.between_messages
 
     def _write_library_frames(self, protocol: ServerProtocol) -> None:
         """Send what websockets answers itself; a pong only if its ping was within the rate."""
@@ -504,19 +496,16 @@ class Connection(asyncio.Protocol):
             elif frame[0] != PONG or self.receiver is None or self.receiver.on_ping():
                 self.transport.write(frame)
 
-    def frame_received(self, frame: Frame) -> None:
-        """Handle a frame that websockets has checked."""
+    def frame_received(self, reader: FrameReader, frame: Frame) -> None:
+        """Pass on the message that a frame completes, or count a pong."""
         assert self.receiver is not None
-        if frame.opcode is Opcode.TEXT and frame.fin:
-            self._receive(bytes(frame.data))
-        elif frame.opcode is Opcode.BINARY:
-            self.close_with(CloseCode.UNSUPPORTED_DATA, "binary frames are not accepted: send text")
-        elif frame.opcode is Opcode.TEXT or frame.opcode is Opcode.CONT:
-            self._fragments.append(bytes(frame.data))
-            if len(self._fragments) > websocket.MAX_FRAGMENTS:
-                self.close_with(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
-            elif frame.fin:
-                fragments, self._fragments = self._fragments, []
-                self._receive(b"".join(fragments))
-        elif frame.opcode is Opcode.PONG:
+        if frame.opcode is Opcode.PONG:
             self.receiver.on_ping()
+            return
+        try:
+            message = reader.message(frame)
+        except FrameRefused as refused:
+            self.close_with(refused.code, str(refused))
+        else:
+            if message is not None:
+                self._receive(message)

@@ -7,13 +7,15 @@ socket: that is parsed here, without the library.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from websockets.frames import Opcode
+from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
+
+from dealer.gateway.close_codes import CloseCode
 
 try:
     from websockets.speedups import apply_mask
@@ -76,6 +78,54 @@ def new_protocol(longest: int, select_subprotocol: SelectSubprotocol | None) -> 
     return ServerProtocol(
         select_subprotocol=select_subprotocol, state=State.OPEN, max_size=longest, logger=_quiet
     )
+
+
+class FrameRefused(Exception):
+    """A frame ends the connection with this close code and reason."""
+
+    def __init__(self, code: CloseCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class FrameReader:
+    """Reads frames with the library's `protocol`, and joins the fragments of a message.
+
+    `between_messages` says that the next byte begins a message, so that what is read may be parsed
+    without the library.
+    """
+
+    def __init__(self, protocol: ServerProtocol) -> None:
+        self.protocol = protocol
+        self.between_messages = True
+        self._between_frames = True  # whether the data so far ended with a frame
+        self._fragments: list[bytes] = []
+
+    def slices(self, data: bytes) -> Iterator[Iterator[Frame]]:
+        """The frames in these bytes, as the library has checked them, a slice after the other."""
+        if self._between_frames:
+            self._between_frames = ends_on_frame_boundary(data)
+        for start in range(0, len(data), SLICE):
+            self.protocol.receive_data(data[start : start + SLICE])
+            yield (each for each in self.protocol.events_received() if isinstance(each, Frame))
+        self.between_messages = self._between_frames and not self._fragments
+
+    def message(self, frame: Frame) -> bytes | None:
+        """The message that this frame completes; None for none. Raises FrameRefused."""
+        if frame.opcode is Opcode.TEXT and frame.fin:
+            return bytes(frame.data)
+        if frame.opcode is Opcode.BINARY:
+            reason = "binary frames are not accepted: send text"
+            raise FrameRefused(CloseCode.UNSUPPORTED_DATA, reason)
+        if frame.opcode is not Opcode.TEXT and frame.opcode is not Opcode.CONT:
+            return None
+        self._fragments.append(bytes(frame.data))
+        if len(self._fragments) > MAX_FRAGMENTS:
+            raise FrameRefused(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
+        if not frame.fin:
+            return None
+        fragments, self._fragments = self._fragments, []
+        return b"".join(fragments)
 
 
 def parse_single_text_frame(data: bytes, limit: int) -> bytes | None:

@@ -8,121 +8,23 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from dealer.errors import BadRequest, NotEntitled, VersionConflict
+from dealer.errors import NotEntitled, VersionConflict
 from dealer.game.commands import Actor
 from dealer.game.state import Player, SeatHolder
 from dealer.game.view import SPECTATOR, Viewer
-from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.presence.held_seat import HeldSeat
+from dealer.gateway.transport import Transport
 from dealer.service import LiveTable
 from dealer.service.identity.service_keys import ServiceKey
 from dealer.service.identity.service_tables import scope_of
-
-
-class Transport(Protocol):
-    """Where a session writes to: a WebSocket connection.
-
-    `address` is the client's, as far as trusted proxies report it; `budget` that of this address,
-    or of the connection's service key.
-    """
-
-    address: str
-    budget: ClientBudget
-
-    @property
-    def paused(self) -> bool:
-        """Whether the write buffer is over its limit, so that no more should be written."""
-
-    def charge_to(self, budget: ClientBudget, key: ServiceKey) -> None:
-        """Count the connection, from now on, as one of this service key."""
-
-    def write(self, data: bytes) -> None:
-        """Send whole WebSocket frames."""
-
-    async def drained(self) -> bool:
-        """Wait until it is no longer paused; False once it is closed."""
-
-    def pause(self) -> None:
-        """Stop reading."""
-
-    def resume(self) -> None:
-        """Start reading again."""
-
-    def close_with(self, code: CloseCode, reason: str) -> None:
-        """Send a close frame and end the session."""
-
-    def abort(self) -> None:
-        """Close the connection at once: a request that came on it cannot be answered."""
 
 
 def require_right(key: ServiceKey, right: str) -> None:
     """Raise NotEntitled, which names the right, unless the key has it."""
     if not key.may(right):
         raise NotEntitled(f"This needs the right `{right}`, which your service key does not have.")
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class HeldSeat:
-    """The seat that one connection acts for at a table, if it has one.
-
-    The state of a table may be ahead of the log, and an append that is lost neither moves nor
-    removes a player. So there are two: `holder` is the seat in the state as of the last `refresh`,
-    None without one, and `on_disk` the last seat that is known to be on disk, from which the moves
-    of its player are followed. `tokens` are those that were verified on this connection, the host's
-    too; after a seat was given up all are verified again.
-    """
-
-    live_table: LiveTable
-    holder: SeatHolder | None = None
-    on_disk: SeatHolder | None = None
-    tokens: set[str] = field(default_factory=set)
-
-    def take(self, holder: SeatHolder) -> None:
-        """Act for a seat from now on; BadRequest if this connection acts for another one."""
-        current = self.refresh()
-        if current is not None and current.seat != holder.seat:
-            raise BadRequest(
-                "This connection already has a seat at this table; use another for another seat."
-            )
-        self.holder = self.on_disk = holder
-
-    def refresh(self) -> SeatHolder | None:
-        """Set `holder` to the seat that the connection acts for now, and return it.
-
-        It follows a player who moves. A seat that was given up does not come back, even if another
-        player takes it; unless the state was void, which is known once all of it is on disk.
-        """
-        holder, table = self.on_disk, self.live_table.table
-        if holder is not None and not table.still_seated(holder):
-            moved = table.latest(holder)
-            holder = moved if table.still_seated(moved) else None
-            if holder is None:
-                self.tokens.clear()
-            if table.version == self.live_table.committed:
-                self.on_disk = holder
-        self.holder = holder
-        return holder
-
-    def is_committed(self) -> bool:
-        """Whether it is on disk which seat this connection acts for."""
-        if self.on_disk is None:
-            return True
-        table = self.live_table.table
-        latest = table.latest(self.on_disk)
-        return table.still_seated(latest) and latest.taken_at <= self.live_table.committed
-
-    async def wait_committed(self) -> None:
-        """Wait until it is on disk which seat this connection acts for, and refresh `holder`.
-
-        It is then no seat of another player, who may take it where a move is lost.
-        """
-        if self.on_disk is not None and not self.is_committed():
-            self.on_disk = await self.live_table.seat_on_disk(self.on_disk)
-            if self.on_disk is None:
-                self.tokens.clear()
-        self.refresh()
 
 
 class Sender(NamedTuple):

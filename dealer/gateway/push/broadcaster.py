@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from dealer.game.state import SeatHolder
-from dealer.game.view import SPECTATOR
+from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.presence.absence import Absences
-from dealer.gateway.presence.membership import Membership, Subscription, Transport
+from dealer.gateway.presence.membership import Membership, Subscription
 from dealer.gateway.presence.presence import SEAT_TYPES, Presence
 from dealer.gateway.push.backlog import Backlog, checkpoint_frame, seats_left
+from dealer.gateway.transport import Transport
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommitNotice, LiveTable, Service
 
@@ -104,15 +106,12 @@ class Broadcaster:
                 self._metrics.slowed += 1
                 self._backlog.catch_up(subscription)
                 continue
-            viewer, left_at = subscription.viewer, 0
-            if left and viewer is not None:
-                left_at = left.get(viewer.seat, 0)
-                if left_at <= viewer.taken_at:
-                    left_at = 0  # it was the player before
-                elif left_at < last:
-                    # Appends of another process: later events may be private to the next player.
-                    self._backlog.catch_up(subscription)
-                    continue
+            viewer = subscription.viewer
+            left_at = _left_at(viewer, left) if left else None
+            if left_at is not None and left_at < last:
+                # Appends of another process: later events may be private to the next player.
+                self._backlog.catch_up(subscription)
+                continue
             frame = common
             if owners and viewer is not None and viewer.seat in owners:
                 frame = wire.event_frame(entries, viewer) + notes
@@ -121,7 +120,7 @@ class Broadcaster:
             else:
                 subscription.transport.write(frame)
             subscription.cursor = last
-            if left_at:
+            if left_at is not None:
                 self._backlog.lose_seat(subscription)
 
         if seats_change:
@@ -146,3 +145,15 @@ class Broadcaster:
                 if subscription.live or subscription.task is not None:
                     self._backlog.stop(subscription)
                     self._backlog.catch_up(subscription)
+
+
+def _left_at(viewer: Viewer, left: Mapping[int, int]) -> int | None:
+    """The version at which the viewer gave up their seat; None if it was not the viewer.
+
+    `left` has the seats that were given up, each with its version. A seat may have been the
+    player's before this one.
+    """
+    if viewer is None:
+        return None
+    version = left.get(viewer.seat, 0)
+    return version if version > viewer.taken_at else None

@@ -18,9 +18,9 @@ from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import Place
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.log_throttle import LogThrottle
-from dealer.gateway.presence.membership import Transport
 from dealer.gateway.push.backlog import RETRY_SECONDS
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.gateway.transport import Transport
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
 from dealer.service.commands.background_tasks import BackgroundTasks

@@ -17,8 +17,8 @@ from dealer.errors import (
     Refused,
     Unavailable,
 )
-from dealer.gateway.presence.membership import Transport
 from dealer.gateway.session.context import GatewayContext
+from dealer.gateway.transport import Transport
 from dealer.gateway.wire import protocol as wire
 
 SUSPICIOUS = (BadKey, BadToken, CommandReused, EntropyMismatch)

@@ -15,12 +15,13 @@ from dealer.errors import (
 from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.presence.membership import Membership, Subscription, Transport
+from dealer.gateway.presence.membership import Membership, Subscription
 from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.session.answers import Answers
 from dealer.gateway.session.context import GatewayContext
 from dealer.gateway.session.repeats import RepeatableAnswers
+from dealer.gateway.transport import Transport
 from dealer.service import LiveTable
 from dealer.service.identity.service_keys import ServiceKey
 

@@ -7,10 +7,7 @@ process was quicker, everything decided on that state is void: the table is relo
 commands are decided again.
 
 A repeated command gets the answer that it got before, from memory or from the log. A command is
-refused only once the refusal is certain, for the optimistic state that it was refused on may turn
-out to be void, the command may have been carried out earlier under the same id, and where several
-nodes share a database another node may have written what allows it. All of this holds as well for
-a command that changes nothing.
+refused only once the refusal is certain, see `rejections.py`.
 """
 
 from __future__ import annotations
@@ -26,6 +23,7 @@ from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.stored_form import DIGEST
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.executor import CommandExecutor
+from dealer.service.commands.rejections import Rejections
 from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.tables.cache import EVENTS, LONG, TableCache
 from dealer.service.tables.event_reader import EventReader
@@ -45,7 +43,6 @@ from dealer.service.tables.live_table import (
     CommitNotice,
     LiveTable,
     Notices,
-    PendingRejection,
     TableState,
 )
 from dealer.service.tables.loading import Loader
@@ -95,6 +92,14 @@ class CommandProcessor:
             decide=self._decide_again,
         )
         self._deadlines = self.lifecycle.deadlines
+        self._rejections = Rejections(
+            log,
+            reader,
+            tasks,
+            catch_up=self.lifecycle.catch_up,
+            submit=self.submit,
+            answer_repeated=self.answer_repeated,
+        )
 
     def close(self) -> None:
         """Publish and answer nothing more."""
@@ -141,14 +146,14 @@ class CommandProcessor:
             try:
                 changed = self._executor.apply(live_table, execution)
             except Refused as refusal:
-                self._reject(live_table, execution, refusal)
+                self._rejections.reject(live_table, execution, refusal)
                 return
             except Exception as error:
                 self._reload_after_internal_error(live_table, execution, error)
                 return
             if not changed:
                 nothing = CommandResult(live_table.table.version, [])
-                self._reject(live_table, execution, nothing)
+                self._rejections.reject(live_table, execution, nothing)
                 return
 
             # 5. Append. A crash from here until COMMIT loses the command whole: nobody has seen
@@ -353,77 +358,3 @@ class CommandProcessor:
         except Exception as error:
             outcome = unavailable(failed("reading a command's events failed", error))
         execution.answer(outcome)
-
-    # Rejections
-
-    def _reject(self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome) -> None:
-        """Refuse a command that the optimistic state does not allow, or that changes nothing.
-
-        `outcome` is the refusal, or a result without events.
-        """
-        version = live_table.table.version
-        if execution.name is not None and live_table.stored_commands.evicted:
-            self._tasks.start(self._reject_unless_repeated(live_table, execution, outcome, version))
-        else:
-            self._reject_when_committed(live_table, execution, outcome, version)
-
-    async def _reject_unless_repeated(
-        self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome, version: int
-    ) -> None:
-        """Search the log first: this very command may have been carried out long ago."""
-        chain = live_table.chain
-        try:
-            stored = await self._reader.find_command(live_table, execution.name or "")
-        except Exception as error:
-            execution.answer(unavailable(failed("searching a command failed", error)))
-            return
-        if stored is not None:
-            self.answer_repeated(live_table, execution, stored)
-        elif live_table.chain is not chain:
-            # Reloaded meanwhile: the reason may be void, or the command among the new events.
-            self.submit(live_table, execution)
-        else:
-            self._reject_when_committed(live_table, execution, outcome, version)
-
-    def _reject_when_committed(
-        self, live_table: LiveTable, execution: CommandExecution, outcome: Outcome, version: int
-    ) -> None:
-        """Reject once the state that the command was decided on is on disk; it may be lost."""
-
-        def on_outcome(committed: bool) -> None:
-            if not committed:
-                self.submit(live_table, execution)
-            elif not self._log.shared:
-                execution.answer(outcome)
-            else:
-                rejection = PendingRejection(execution, outcome, live_table.chain)
-                live_table.pending_rejections.append(rejection)
-                if not live_table.confirming:
-                    live_table.confirming = True
-                    self._tasks.start(self._confirm_rejections(live_table))
-
-        live_table.when_committed(version, on_outcome)
-
-    async def _confirm_rejections(self, live_table: LiveTable) -> None:
-        """Reject what no other node has written anything against.
-
-        One look at the log's head serves all rejections that were pending before it.
-        """
-        try:
-            while live_table.pending_rejections:
-                pending, live_table.pending_rejections = live_table.pending_rejections, []
-                try:
-                    await self.lifecycle.catch_up(live_table)
-                except Exception as error:
-                    answer = unavailable(failed("confirming refusals failed", error))
-                    for execution, _, _ in pending:
-                        execution.answer(answer)
-                    continue
-                for execution, outcome, chain in pending:
-                    execution.attempts += 1
-                    if live_table.chain is chain or execution.attempts >= ATTEMPTS:
-                        execution.answer(outcome)
-                    else:
-                        self.submit(live_table, execution)
-        finally:
-            live_table.confirming = False

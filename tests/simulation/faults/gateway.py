@@ -7,7 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from dealer.game.state import Table
-from dealer.gateway.presence.membership import HeldSeat, Subscription
+from dealer.gateway.presence.held_seat import HeldSeat
+from dealer.gateway.presence.membership import Subscription
 from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget

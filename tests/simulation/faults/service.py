@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.rows import Duplicate
 from dealer.service.commands.processor import CommandProcessor
+from dealer.service.commands.rejections import Rejections
 from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.nodes import head_poller
 from dealer.service.operations import restore_check
@@ -83,7 +84,7 @@ async def foreign_events_not_published(advance: Any, self: Loader, live_table: L
     return fresh, replace(notice, entries=[], notes=[])
 
 
-@fault_of(CommandProcessor, "_reject")
+@fault_of(Rejections, "reject")
 def nothing_to_do_answered_from_memory(
     reject: Any, self: Any, live_table: LiveTable, request: Any, outcome: Any
 ) -> None:
