@@ -158,7 +158,7 @@ class Admission:
     # The checks
 
     def _rate(self, connection: ClientConnection, request: Request) -> Response | None:
-        """503 for an address or key that is blocked until its debt is paid."""
+        """503 for an address or key that is blocked until it owes nothing."""
         budget, now = connection.budget, self._context.clock()
         budget.admit(_request_weight(request.path), now)
         return self._over_rate(connection, budget.blocked(now), HTTPStatus.SERVICE_UNAVAILABLE)

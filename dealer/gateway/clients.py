@@ -82,7 +82,7 @@ class ClientConnection(Connection):
         self.peer = ""
         self.beat = 0
         self.service_key: ServiceKey | None = None
-        self.turns = registry.context.turns  # for what takes long to make
+        self.long_answers = registry.context.long_answers  # for what takes long to make
         self._registry = registry
         self._endpoint_of = endpoint_of
 

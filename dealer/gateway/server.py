@@ -240,7 +240,7 @@ class Gateway:
         loop, limits = asyncio.get_running_loop(), context.limits
         started_at = loop.time()
         deadline = started_at + limits.drain
-        context.draining = context.turns.hurry = True
+        context.draining = context.long_answers.hurry = True
         context.service.feed.head.close()
         context.presence.close()
         fields = {"connections": len(connections), "in_flight": context.in_flight}

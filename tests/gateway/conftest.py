@@ -104,7 +104,7 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gateway], ManualClo
     def stop(gateway: Gateway) -> ManualClock:
         clock = ManualClock(asyncio.get_running_loop().time())
         monkeypatch.setattr(gateway.context, "clock", clock)
-        monkeypatch.setattr(gateway.context.turns, "_clock", clock)
+        monkeypatch.setattr(gateway.context.long_answers, "_clock", clock)
         return clock
 
     return stop

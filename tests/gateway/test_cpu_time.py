@@ -12,7 +12,7 @@ from dealer.gateway import Limits
 from dealer.gateway.rate_limit import cpu_time
 from dealer.gateway.rate_limit.budgets import LONG_STEP, ClientBudget
 from dealer.gateway.rate_limit.costs import BYTE_SECONDS, EVENT_SECONDS, MESSAGE_SECONDS
-from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.gateway.rate_limit.cpu_time import LongAnswers, metered
 from dealer.gateway.session import dispatcher
 from dealer.proof.tree import leaf_hash
 from dealer.service.reading import consistency
@@ -189,12 +189,12 @@ async def test_a_catch_up_waits_until_the_debt_of_its_address_is_paid(
 
 async def test_an_address_has_two_turns_at_once_and_none_in_debt() -> None:
     clock, limits = ManualClock(1000.0), Limits(address_cpu=1.0, address_cpu_burst=1.0)
-    turns, budgets = Turns(clock), [ClientBudget(limits, clock.now) for _ in range(2)]
+    long_answers, budgets = LongAnswers(clock), [ClientBudget(limits, clock.now) for _ in range(2)]
     running, most, may_end = 0, 0, asyncio.Event()
 
     async def work(budget: ClientBudget) -> None:
         nonlocal running, most
-        async with turns.turn(budget):
+        async with long_answers.permit(budget):
             running += 1
             most = max(most, running)
             await may_end.wait()
@@ -217,10 +217,10 @@ async def test_an_address_has_two_turns_at_once_and_none_in_debt() -> None:
 
 async def test_a_draining_server_waits_for_no_debt() -> None:
     clock = ManualClock(1000.0)
-    turns, budget = Turns(clock), ClientBudget(Limits(), clock.now)
+    long_answers, budget = LongAnswers(clock), ClientBudget(Limits(), clock.now)
     budget.cpu.charge(1e6)
-    waiting = asyncio.create_task(turns.pause(budget))
-    turns.hurry = True
+    waiting = asyncio.create_task(long_answers.pause(budget))
+    long_answers.hurry = True
     async with asyncio.timeout(30):
         await waiting
 

@@ -75,45 +75,45 @@ def test_the_seconds_to_wait_are_exact(pauses, requests) -> None:
 def test_reopened_connections_get_no_more_than_one_that_stays_open(data, pauses) -> None:
     """The debt of a closed connection remains with the address."""
     client, now, granted = ClientBudget(LIMITS, 0.0), 0.0, 0
-    allowance = client.lease(now)
+    connection_budget = client.begin_connection(now)
     for pause in pauses:
         now += pause
         if data.draw(st.booleans()):
-            client.release(allowance, now)
-            allowance = client.lease(now)
-        granted += sum(allowance.commands.admit(now) == 0.0 for _ in range(50))
+            client.end_connection(connection_budget, now)
+            connection_budget = client.begin_connection(now)
+        granted += sum(connection_budget.commands.admit(now) == 0.0 for _ in range(50))
     assert granted <= LIMITS.burst + LIMITS.rate * now + 1e-6
 
 
 def test_a_new_connection_inherits_the_greatest_debt_of_closed_ones() -> None:
     client = ClientBudget(LIMITS, 0.0)
-    deep, shallow = client.lease(0.0), client.lease(0.0)
+    deep, shallow = client.begin_connection(0.0), client.begin_connection(0.0)
     deep.commands.charge(30.0)
     shallow.commands.charge(5.0)
-    assert client.lease(0.0).debt(0.0) == 0.0, "both are in use"
-    client.release(shallow, 0.0)
-    client.release(deep, 0.0)
-    assert client.lease(0.0) is deep
-    assert client.lease(0.0) is shallow
-    assert client.lease(0.0).debt(0.0) == 0.0
+    assert client.begin_connection(0.0).debt(0.0) == 0.0, "both are in use"
+    client.end_connection(shallow, 0.0)
+    client.end_connection(deep, 0.0)
+    assert client.begin_connection(0.0) is deep
+    assert client.begin_connection(0.0) is shallow
+    assert client.begin_connection(0.0).debt(0.0) == 0.0
 
 
 def test_a_paid_debt_is_not_inherited() -> None:
     client = ClientBudget(LIMITS, 0.0)
-    allowance = client.lease(0.0)
-    allowance.commands.charge(20.0)
-    client.release(allowance, 0.0)
-    assert client.lease(2.1) is not allowance
+    connection_budget = client.begin_connection(0.0)
+    connection_budget.commands.charge(20.0)
+    client.end_connection(connection_budget, 0.0)
+    assert client.begin_connection(2.1) is not connection_budget
     assert client.debt(2.1) == 0.0
 
 
 def test_the_greatest_debts_of_an_address_are_kept() -> None:
     client = ClientBudget(LIMITS, 0.0)
-    leased = [client.lease(0.0) for _ in range(20)]
-    for debt, allowance in enumerate(leased, 1):
-        allowance.commands.charge(debt)
-        client.release(allowance, 0.0)
-    inherited = [client.lease(0.0) for _ in range(LIMITS.connections_per_address)]
+    leased = [client.begin_connection(0.0) for _ in range(20)]
+    for debt, connection_budget in enumerate(leased, 1):
+        connection_budget.commands.charge(debt)
+        client.end_connection(connection_budget, 0.0)
+    inherited = [client.begin_connection(0.0) for _ in range(LIMITS.connections_per_address)]
     assert inherited == leased[:-6:-1]
 
 
@@ -147,7 +147,7 @@ def test_bytes_exceed_the_budget_by_at_most_one_command(paid) -> None:
     for pause, cost in paid:
         now += pause
         with suppress(RateLimited):
-            client.pay(cost, now)
+            client.charge_write(cost, now)
             written += cost
         assert written <= LIMITS.address_bytes_burst + LIMITS.address_bytes * now + 3000
 
@@ -175,14 +175,14 @@ def test_a_message_beyond_its_rate_writes_nothing() -> None:
 
 def test_the_debt_of_a_player_follows_it_to_another_address() -> None:
     budgets = Budgets(LIMITS)
-    here = budgets.client("192.0.2.1", 0.0).lease(0.0)
+    here = budgets.client("192.0.2.1", 0.0).begin_connection(0.0)
     budgets.authenticated("Ada's seat", here, 0.0)
     here.commands.charge(25.0)
-    there = budgets.client("198.51.100.1", 0.0).lease(0.0)
+    there = budgets.client("198.51.100.1", 0.0).begin_connection(0.0)
     assert there.debt(0.0) == 0.0
     budgets.authenticated("Ada's seat", there, 0.0)
     assert there.commands.level(0.0) == -5.0
-    other = budgets.client("198.51.100.2", 0.0).lease(0.0)
+    other = budgets.client("198.51.100.2", 0.0).begin_connection(0.0)
     budgets.authenticated("Bob's seat", other, 0.0)
     assert other.debt(0.0) == 0.0
 
@@ -190,11 +190,11 @@ def test_the_debt_of_a_player_follows_it_to_another_address() -> None:
 def test_the_number_of_remembered_players_is_bounded() -> None:
     budgets = Budgets(LIMITS, players=3)
     for player in range(5):
-        allowance = budgets.client("192.0.2.1", 0.0).lease(0.0)
-        allowance.commands.charge(25.0)
-        budgets.authenticated(player, allowance, 0.0)
+        connection_budget = budgets.client("192.0.2.1", 0.0).begin_connection(0.0)
+        connection_budget.commands.charge(25.0)
+        budgets.authenticated(player, connection_budget, 0.0)
     for player, level in ((0, 20.0), (4, -5.0)):
-        fresh = budgets.client(f"192.0.2.{player + 2}", 0.0).lease(0.0)
+        fresh = budgets.client(f"192.0.2.{player + 2}", 0.0).begin_connection(0.0)
         budgets.authenticated(player, fresh, 0.0)
         assert fresh.commands.level(0.0) == level
 
@@ -237,13 +237,13 @@ def test_a_refused_table_costs_no_tokens() -> None:
 
     def opening(client: ClientBudget, decks: int = 1) -> str:
         try:
-            with client.paying(1000, 0.0, decks=decks):
+            with client.charged(1000, 0.0, decks=decks):
                 return ""
         except RateLimited as refusal:
             return f"{refusal} {refusal.retry_after_ms}"
 
     for _ in range(3):
-        with pytest.raises(TableFull), one.paying(1000, 0.0, decks=1):
+        with pytest.raises(TableFull), one.charged(1000, 0.0, decks=1):
             raise TableFull("no")
     assert (opening(one), opening(one)) == ("", "")
     written = one.written.level(0.0)

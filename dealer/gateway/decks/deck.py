@@ -54,7 +54,7 @@ Choice = tuple[list[str], list[commands.Command]]
 
 @dataclass(slots=True)
 class Deck:
-    """A deck as one request uses it: its table, and the `payer` of what the request changes.
+    """A deck as one request uses it: its table, and the `budget` of what the request changes.
 
     `log_notes` are what the log says besides its cards. `given` are the request's parameters; from
     its path come `pile`, the name of a pile or "", and `where`: top, bottom or random. `images` is
@@ -63,7 +63,7 @@ class Deck:
 
     context: GatewayContext
     live_table: LiveTable
-    payer: ClientBudget
+    budget: ClientBudget
     log_notes: DeckNotes
     given: Parameters
     pile: str
@@ -371,17 +371,17 @@ class Deck:
         """Execute commands one after the other, which share a commit; raises the first refusal."""
         if not chosen:
             return []
-        table, payer = self.table, self.payer
+        table, budget = self.table, self.budget
         # A round that is opened is shuffled, too: its deck is not at the table yet.
         opened = sum(len(each.deck) for each in chosen if isinstance(each, commands.OpenRound))
         written = sum(costs.bytes_written(each, table) for each in chosen)
         written += costs.BYTES_PER_SWAP * opened
-        with payer.paying(written, self.context.clock()), self.live_table.held():
-            payer.charge(sum(costs.weight(each, table) for each in chosen) + opened / 52)
+        with budget.charged(written, self.context.clock()), self.live_table.held():
+            budget.charge(sum(costs.weight(each, table) for each in chosen) + opened / 52)
             # All in this step of the loop, so that none of another client comes between them.
             done = await asyncio.gather(*map(self._submit, chosen))
         for each in done:
-            payer.cpu.step(costs.event_seconds(each.events))
+            budget.cpu.step(costs.event_seconds(each.events))
         return done
 
     def _submit(self, command: commands.Command) -> Awaitable[CommandResult]:

@@ -209,7 +209,7 @@ class DecksEndpoint:
         decks = given.decks()
         rules = deck_rules(decks)
         written = costs.text_bytes_written(json.dumps(rules).encode())
-        with client.budget.paying(written, context.clock(), decks=decks if key is None else 0):
+        with client.budget.charged(written, context.clock(), decks=decks if key is None else 0):
             table, _ = await context.service.open_table(rules, key=deck_key(id), address="")
         return table
 

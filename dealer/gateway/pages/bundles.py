@@ -110,7 +110,7 @@ class Bundles:
                 compressed(blocks) if packed else blocks,
                 kind=JSONL,
                 more=more,
-                seconds=_patience(connection),
+                seconds=_longest_pause(connection),
             )
             return None
         count = await cosigned(self._service, live_table)
@@ -132,7 +132,7 @@ class Bundles:
             measured.length,
             download,
             kind=JSONL,
-            seconds=_patience(connection),
+            seconds=_longest_pause(connection),
         )
 
     async def of_archived(
@@ -164,7 +164,7 @@ class Bundles:
             measured.length,
             download,
             kind=JSONL,
-            seconds=_patience(connection),
+            seconds=_longest_pause(connection),
         )
 
     async def _require_signed(self, live_table: LiveTable, size: int) -> None:
@@ -183,14 +183,14 @@ class Bundles:
                     return None
                 digest.update(block)
                 length += len(block)
-                await connection.turns.pause(connection.budget)
+                await connection.long_answers.pause(connection.budget)
         return Measured(_tag(digest.hexdigest()), length, signatures)
 
     def _pieces(self, lines: Lines) -> Pieces:
         return lambda span: part_of(blocks_of(lines(), self._reading), span)
 
 
-def _patience(connection: ClientConnection) -> float:
+def _longest_pause(connection: ClientConnection) -> float:
     """Seconds after which a reader that takes nothing is disconnected."""
     return connection.limits.idle + connection.limits.buffer / SLOWEST
 

@@ -116,7 +116,7 @@ class FeedAnswers:
         head.followers += 1  # the feed keeps what comes in memory
         try:
             while self._service.service_keys.is_valid(key):
-                async with connection.turns.turn(connection.budget):
+                async with connection.long_answers.permit(connection.budget):
                     page = await feed.reader.read(place, follow.filter, limit=PAGE)
                 place = page.place
                 # Also an empty one: then the client may be gone, or have a debt to pay.

@@ -119,7 +119,7 @@ class Histories:
         round: int | None,
     ) -> bytes | None:
         """The compressed history; None if the client disconnects."""
-        await connection.turns.pause(connection.budget)
+        await connection.long_answers.pause(connection.budget)
         async with self._process:
             blocks = blocks_of(bundle, self._reading)
             making = partial(

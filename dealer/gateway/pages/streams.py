@@ -60,7 +60,7 @@ async def stream(
     `more` are headers; the answer to HEAD has no blocks. A client that for so many `seconds`, by
     default the limit `sending`, does not read what is in the write buffer is disconnected; then, in
     HTTP/1.1, the last bytes or chunk are missing, so that the client detects the truncation. Each
-    block waits until the client's address has paid for the processor time of the earlier ones.
+    block waits until the client's address owes no processor time.
     """
     headers = Headers(headers_of(kind) | dict(more))
     if length is not None:
@@ -87,16 +87,16 @@ async def stream(
 
 
 async def _send(connection: ClientConnection, blocks: AsyncGenerator[bytes]) -> bool:
-    """Write the blocks, each when the last one is paid for and has left the buffer.
+    """Write the blocks, each when no time is owed and the last one has left the buffer.
 
     Returns whether the connection took them all.
     """
-    await connection.turns.pause(connection.budget)
+    await connection.long_answers.pause(connection.budget)
     async for block in blocks:
         if not await connection.drained():
             return False
         connection.go_on_answering(block)
-        await connection.turns.pause(connection.budget)
+        await connection.long_answers.pause(connection.budget)
     return await connection.drained()
 
 

@@ -1,7 +1,7 @@
 """Downloads of one table: its bundle and its histories, out of the log or of the archive.
 
-Whoever may watch the table gets them; of a private one who has a token of the table, or a service
-key that reads it. An address that owes processor time waits.
+A client that may watch the table gets them; those of a private table need a token of it, or a
+service key that reads it. An address that owes processor time waits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TableDownloads:
     """
 
     def __init__(self, context: GatewayContext, catalogue: Catalogue, *, path: str) -> None:
-        self._clock = context.clock
+        self._context = context
         self._service = context.service
         self._path = path
         reading = asyncio.Lock()  # see `blocks_of`
@@ -89,8 +89,8 @@ class TableDownloads:
         table = live_table.table
         if not table.rules.watched and not await self._may_read(connection, live_table.id):
             self._require_token(request, live_table.id, table)
-        self._require_paid(connection)
-        writing = partial(self._pay, connection)
+        self._require_no_debt(connection)
+        writing = partial(self._charge_write, connection)
         if what == BUNDLE:
             return await self._bundles.of_live(connection, request, live_table, writing=writing)
         number = self._histories.round_of(what)
@@ -111,7 +111,7 @@ class TableDownloads:
         what: str,
         kept: ArchiveRecord,
     ) -> Response | None:
-        self._require_paid(connection)
+        self._require_no_debt(connection)
         service = await self._may_read(connection, table)
         opening = self._open_archived(request, table, kept, service=service)
         async with AsyncExitStack() as stack:
@@ -146,13 +146,13 @@ class TableDownloads:
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
         self._service.tokens.of(state.key).actor(table, state, bearer_of(request.headers) or "")
 
-    def _pay(self, connection: ClientConnection) -> None:
+    def _charge_write(self, connection: ClientConnection) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""
-        connection.budget.pay(BYTES_PER_COMMIT, self._clock())
+        connection.budget.charge_write(BYTES_PER_COMMIT, self._context.clock())
 
-    def _require_paid(self, connection: ClientConnection) -> None:
+    def _require_no_debt(self, connection: ClientConnection) -> None:
         """Raise RateLimited while the address owes processor time."""
-        wait = connection.budget.busy(self._clock())
+        wait = connection.budget.busy(self._context.clock())
         if wait:
             raise rate_limited(connection.budget.cpu_exhausted, wait)
 

@@ -32,7 +32,7 @@ from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.presence.membership import Subscription
 from dealer.gateway.presence.presence import Presence
-from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.gateway.rate_limit.cpu_time import LongAnswers, metered
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.service import EventRecord, Service
@@ -53,7 +53,7 @@ class Backlog:
         self,
         service: Service,
         presence: Presence,
-        turns: Turns,
+        long_answers: LongAnswers,
         tasks: BackgroundTasks,
         *,
         limits: Limits,
@@ -62,7 +62,7 @@ class Backlog:
     ) -> None:
         self._service = service
         self._presence = presence
-        self._turns = turns
+        self._long_answers = long_answers
         self._tasks = tasks
         self._limits = limits
         self._metrics = metrics
@@ -192,8 +192,8 @@ class Backlog:
         if not await subscription.transport.drained():
             self.end(subscription)
             return
-        # Outside the turn: a client that does not read must not block others of its address.
-        async with self._turns.turn(subscription.transport.budget):
+        # Without the permit: a client that does not read must not block others of its address.
+        async with self._long_answers.permit(subscription.transport.budget):
             await self._send_next(subscription, upto)
 
     async def _send_next(self, subscription: Subscription, upto: int | None) -> None:
@@ -224,7 +224,7 @@ class Backlog:
         await self._follow_seat(subscription)
         if subscription.ended:
             return
-        async with self._turns.turn(subscription.transport.budget):
+        async with self._long_answers.permit(subscription.transport.budget):
             snapshot = await self._service.checkpoints.snapshot(
                 subscription.live_table, subscription.viewer
             )

@@ -19,7 +19,7 @@ from dealer.feed.positions import Place
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.push.backlog import RETRY_SECONDS
-from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.gateway.rate_limit.cpu_time import LongAnswers, metered
 from dealer.gateway.transport import Transport
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
@@ -27,7 +27,7 @@ from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.identity.service_keys import ServiceKey
 
 PAGE = 256
-"""Events that are read, and encoded in one turn, about."""
+"""Events that are read and encoded at once, about."""
 
 _FRAME = b'{"jsonrpc":"2.0","method":"feed","params":%b}'
 
@@ -50,10 +50,15 @@ class Feeds:
     """Pushes the feed of `service` to its followers."""
 
     def __init__(
-        self, service: Service, turns: Turns, tasks: BackgroundTasks, *, clock: Callable[[], float]
+        self,
+        service: Service,
+        long_answers: LongAnswers,
+        tasks: BackgroundTasks,
+        *,
+        clock: Callable[[], float],
     ) -> None:
         self._service = service
-        self._turns = turns
+        self._long_answers = long_answers
         self._tasks = tasks
         self._followers: set[FeedFollower] = set()
         self._log_throttle = LogThrottle(log, clock=clock)
@@ -106,7 +111,7 @@ class Feeds:
         if not await follower.transport.drained():
             return False
         feed = self._service.feed
-        async with self._turns.turn(follower.transport.budget):
+        async with self._long_answers.permit(follower.transport.budget):
             try:
                 page = await feed.reader.read(follower.place, follower.filter, limit=PAGE)
             except (DatabaseUnavailable, DatabaseLocked, Overloaded):

@@ -2,15 +2,18 @@
 
     budgets = Budgets(limits)
     client = budgets.client("203.0.113.5", now)   # shared by all connections of the address
-    allowance = client.lease(now)                 # of one connection
-    client.admit(1.0, now, allowance.commands)    # 0.0, or the seconds to wait
-    client.release(allowance, now)                # the connection is closed; its debt remains
+    connection = client.begin_connection(now)
+    client.admit(1.0, now, connection.commands)   # 0.0, or the seconds to wait
+    client.end_connection(connection, now)        # its debt remains
 
 Everything is counted in token buckets: messages, bytes that are written to disk, seconds of the
-event loop, tables. `ClientBudget.admit` is the one function that every message passes.
+event loop, tables. Three verbs are used of all of them: *admit* charges what is within the budget,
+and says how long anything else has to wait; *charge* takes tokens, into debt if necessary; *refund*
+puts them back, for what did not happen. `ClientBudget.admit` is the one function that every message
+passes.
 
 A debt belongs to the address and to the player: the next connection of the address inherits the
-allowance of a closed one that is in debt, and a player who authenticates on another connection
+budget of a closed one that is in debt, and a player who authenticates on another connection
 transfers the debt to it. Nothing here waits or reads a clock: callers pass the time, in seconds of
 any monotonic clock.
 """
@@ -125,7 +128,7 @@ def key_limits(limits: Limits) -> Limits:
     )
 
 
-class Allowance:
+class ConnectionBudget:
     """Buckets of one connection: `commands`, messages that clients send automatically
     (`automatic`), and rate-limited messages until the connection is closed (`patience`).
     """
@@ -141,7 +144,7 @@ class Allowance:
         """Seconds until every bucket is full."""
         return max(self.commands.debt(now), self.automatic.debt(now), self.patience.debt(now))
 
-    def lower_to(self, other: Allowance, now: float) -> None:
+    def lower_to(self, other: ConnectionBudget, now: float) -> None:
         """Allow no more than `other` does."""
         self.commands.lower_to(other.commands, now)
         self.automatic.lower_to(other.automatic, now)
@@ -153,23 +156,23 @@ class ClientBudget:
 
     `owner` is what messages call it. `connections` counts the open ones. `written` holds bytes that
     the server may write to disk for it, `cpu` seconds of the event loop, `tables` tables that an
-    address may open; `house_tables` are those that all addresses may. `turns` bounds its concurrent
-    long answers, see `cpu_time.py`.
+    address may open; `house_tables` are those that all addresses may. `long_answers` bounds how
+    many of them are made at once, see `cpu_time.py`.
     """
 
     __slots__ = (
         "_blocked",
+        "_closed",
         "_connects",
         "_limits",
         "_messages",
         "_owner",
         "_patience",
-        "_released",
         "connections",
         "cpu",
         "house_tables",
+        "long_answers",
         "tables",
-        "turns",
         "written",
     )
 
@@ -189,13 +192,13 @@ class ClientBudget:
         self._patience = Bucket(rate=limits.address_rate, burst=limits.patience, now=now)
         self.written = Bucket(rate=limits.address_bytes, burst=limits.address_bytes_burst, now=now)
         self.cpu = Bucket(rate=limits.address_cpu, burst=limits.address_cpu_burst, now=now)
-        self.turns = Semaphore(MAX_CONCURRENT)
+        self.long_answers = Semaphore(MAX_CONCURRENT)
         self.tables = Bucket(
             rate=limits.tables_per_hour / HOUR, burst=limits.tables_per_hour, now=now
         )
         self.house_tables = house_tables or house_bucket(limits)
         self._blocked = False
-        self._released: list[Allowance] = []  # of closed connections that are in debt
+        self._closed: list[ConnectionBudget] = []  # of closed connections that are in debt
 
     @property
     def cpu_exhausted(self) -> str:
@@ -221,7 +224,7 @@ class ClientBudget:
         decoded. With `timed` no processor time may be owed.
 
         Bytes that it will write to disk, if it is carried out, are charged only to one within the
-        budget. Raises RateLimited, with none charged, while earlier writes are not paid.
+        budget. Raises RateLimited, with none charged, while earlier writes are owed.
 
         A message beyond the budget of the address is charged to its bucket `patience`: once that
         is empty, the address is blocked until it is full again. (If such messages were charged to
@@ -252,7 +255,7 @@ class ClientBudget:
             bucket = self.written
             tokens = bucket.tokens + (now - bucket.at) * bucket.rate
             if tokens < 1.0:
-                self.pay(written, now)  # which refuses it
+                self.charge_write(written, now)  # which refuses it
             bucket.tokens, bucket.at = min(tokens, bucket.burst) - written, now
         return longest
 
@@ -261,32 +264,32 @@ class ClientBudget:
         self._messages.tokens -= weight
 
     def busy(self, now: float) -> float:
-        """Seconds until the processor time used for this address is paid; 0.0 if it is."""
+        """Seconds for which processor time is owed; 0.0 if none is."""
         return 0.0 if self.cpu.level(now) >= 0.0 else self.cpu.wait(0.0, now)
 
-    def pay(self, written: int, now: float) -> None:
+    def charge_write(self, written: int, now: float) -> None:
         """Charge bytes that are about to be written to disk for this address.
 
-        Raises RateLimited, with nothing charged, while earlier writes are not paid.
+        Raises RateLimited, with nothing charged, while earlier writes are owed.
         """
         if wait := self.written.admit(now, written):
             reason = f"{self._owner} has used up its share of the server's disk writes"
             raise rate_limited(reason, wait)
 
     def refund(self, written: int, error: Exception) -> None:
-        """Refund what was paid for a request that was refused, and so wrote nothing."""
+        """Refund what was charged for a request that was refused, and so wrote nothing."""
         if isinstance(error, Refused) and not isinstance(error, Unavailable):
             self.written.refund(written)
 
     @contextmanager
-    def paying(self, written: int, now: float, *, decks: int = 0) -> Iterator[None]:
+    def charged(self, written: int, now: float, *, decks: int = 0) -> Iterator[None]:
         """Charge the bytes that the block writes, and a table that it opens with so many `decks`.
 
         It counts as one for the address, and as so many as it has decks for all clients together.
         Raises RateLimited without running the block where one of them is over its limit; refunds
         what the block refuses.
         """
-        self.pay(written, now)
+        self.charge_write(written, now)
         tables = {self.tables: 1, self.house_tables: decks} if decks else {}
         wait = max((bucket.wait(1.0, now) for bucket in tables), default=0.0)
         if wait:
@@ -321,40 +324,41 @@ class ClientBudget:
         """
         return self.connections >= most or self._connects.admit(now) > 0.0
 
-    def lease(self, now: float) -> Allowance:
-        """The allowance of a new connection: of those of closed connections of this address the
-        one in the greatest debt, or a full one.
+    def begin_connection(self, now: float) -> ConnectionBudget:
+        """The budget of a new connection: of those of closed connections of this address the one in
+        the greatest debt, or a full one.
         """
-        self._drop_paid(now)
-        if not self._released:
-            return Allowance(self._limits, now)
-        inherited = max(self._released, key=lambda budget: budget.debt(now))
-        self._released.remove(inherited)
+        self._drop_full(now)
+        if not self._closed:
+            return ConnectionBudget(self._limits, now)
+        inherited = max(self._closed, key=lambda closed: closed.debt(now))
+        self._closed.remove(inherited)
         return inherited
 
-    def release(self, allowance: Allowance, now: float) -> None:
-        """Keep the allowance of a closed connection while it is in debt."""
-        self._drop_paid(now)
-        self._released.append(allowance)
-        if len(self._released) > self._limits.connections_per_address:
-            self._released.remove(min(self._released, key=lambda budget: budget.debt(now)))
+    def end_connection(self, connection: ConnectionBudget, now: float) -> None:
+        """Keep the budget of a closed connection while it is in debt."""
+        self._drop_full(now)
+        self._closed.append(connection)
+        if len(self._closed) > self._limits.connections_per_address:
+            self._closed.remove(min(self._closed, key=lambda closed: closed.debt(now)))
 
     def debt(self, now: float) -> float:
         """Seconds until every bucket is full."""
-        self._drop_paid(now)
+        self._drop_full(now)
         buckets = (
             self._connects, self._messages, self._patience, self.written, self.cpu, self.tables,
         )  # fmt: skip
         debts = [bucket.debt(now) for bucket in buckets]
-        return max(*debts, *(budget.debt(now) for budget in self._released))
+        return max(*debts, *(closed.debt(now) for closed in self._closed))
 
-    def _drop_paid(self, now: float) -> None:
-        if self._released:
-            self._released = [budget for budget in self._released if budget.debt(now) > 0.0]
+    def _drop_full(self, now: float) -> None:
+        if self._closed:
+            self._closed = [closed for closed in self._closed if closed.debt(now) > 0.0]
 
 
 class Budgets:
-    """The budgets of all client addresses and service keys, and the allowance of each player.
+    """The budgets of all client addresses and service keys, and what the
+    connections of players owe.
 
     At most about `clients` addresses without a connection and `players` players are kept: beyond
     that the addresses with the least debt and the least recently seen players are dropped.
@@ -370,7 +374,7 @@ class Budgets:
         self._clients: dict[str, ClientBudget] = {}
         self._key_limits = key_limits(limits)
         self._keys: dict[int, ClientBudget] = {}
-        self._players: OrderedDict[Hashable, Allowance] = OrderedDict()
+        self._players: OrderedDict[Hashable, ConnectionBudget] = OrderedDict()
         self._forget_at = clients
 
     def __len__(self) -> int:
@@ -394,12 +398,12 @@ class Budgets:
             self._keys[key] = budget
         return budget
 
-    def authenticated(self, player: Hashable, allowance: Allowance, now: float) -> None:
-        """Transfer the debt of the previous connection of `player` to `allowance`."""
+    def authenticated(self, player: Hashable, connection: ConnectionBudget, now: float) -> None:
+        """Transfer the debt of the previous connection of `player` to `connection`."""
         earlier = self._players.pop(player, None)
         if earlier is not None:
-            allowance.lower_to(earlier, now)
-        self._players[player] = allowance
+            connection.lower_to(earlier, now)
+        self._players[player] = connection
         if len(self._players) > self._players_bound:
             self._players.popitem(last=False)
 

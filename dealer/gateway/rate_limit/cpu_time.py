@@ -3,9 +3,9 @@
 Messages whose work is constant have a flat price instead (`costs.MESSAGE_SECONDS`).
 
     await metered(partial(answer, request), budget.cpu)    # charges each of its steps
-    async with turns.turn(budget):                         # two at once, none while in debt
+    async with long_answers.permit(budget):                # two at once, none while in debt
         snapshot = await service.checkpoints.snapshot(...)
-    await turns.pause(budget)                              # between two slices of long work
+    await long_answers.pause(budget)                       # between two slices of long work
 
 Time is the processor time of the loop's thread: on a busy machine, where every step takes longer,
 no client's budget is used up faster. One long step costs more than the same work in short steps,
@@ -29,8 +29,8 @@ LONGEST_PAUSE = 0.25
 T = TypeVar("T")
 
 
-class Turns:
-    """Serialises the long answers of each client address.
+class LongAnswers:
+    """Lets few long answers be made at once for each client address.
 
     `clock` gives seconds, as for budgets. While the server drains (`hurry`), debts are not waited
     for.
@@ -41,17 +41,17 @@ class Turns:
         self.hurry = False
 
     @asynccontextmanager
-    async def turn(self, budget: ClientBudget) -> AsyncIterator[None]:
-        """Wait until the address has fewer than `MAX_CONCURRENT` turns and no debt.
+    async def permit(self, budget: ClientBudget) -> AsyncIterator[None]:
+        """Wait until the address has fewer than `MAX_CONCURRENT` permits and no debt.
 
-        Must not be nested in another turn of the same address.
+        Must not be nested: the inner one could wait for the outer one.
         """
-        async with budget.turns:
+        async with budget.long_answers:
             await self.pause(budget)
             yield
 
     async def pause(self, budget: ClientBudget) -> None:
-        """Yield to the event loop, and wait until the address has paid its debt."""
+        """Yield to the event loop, and wait until the address owes nothing."""
         await asyncio.sleep(0)
         while not self.hurry and (wait := budget.busy(self._clock())):  # noqa: ASYNC110  a debt
             await asyncio.sleep(min(wait, LONGEST_PAUSE))

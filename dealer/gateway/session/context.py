@@ -16,7 +16,7 @@ from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.feeds import Feeds
 from dealer.gateway.rate_limit.budgets import Budgets
-from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.gateway.rate_limit.cpu_time import LongAnswers
 from dealer.gateway.wire.results import OpenRpcDocument
 from dealer.service import Service
 from dealer.service.commands.background_tasks import BackgroundTasks
@@ -51,7 +51,7 @@ class GatewayContext:
     tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
     log_throttle: LogThrottle = field(init=False)
     budgets: Budgets = field(init=False)
-    turns: Turns = field(init=False)
+    long_answers: LongAnswers = field(init=False)
     absences: Absences = field(init=False)
     presence: Presence = field(init=False)
     backlog: Backlog = field(init=False)
@@ -62,13 +62,13 @@ class GatewayContext:
         service, clock = self.service, self.clock
         self.log_throttle = LogThrottle(log, clock=clock)
         self.budgets = Budgets(self.limits)
-        self.turns = Turns(clock)
+        self.long_answers = LongAnswers(clock)
         self.absences = Absences(service, clock=clock)
         self.presence = Presence(service.presence, self.absences, now=service.now)
         self.backlog = Backlog(
             service,
             self.presence,
-            self.turns,
+            self.long_answers,
             self.tasks,
             limits=self.limits,
             metrics=self.metrics,
@@ -77,4 +77,4 @@ class GatewayContext:
         self.broadcaster = Broadcaster(
             service, self.backlog, self.presence, self.absences, metrics=self.metrics
         )
-        self.feeds = Feeds(service, self.turns, self.tasks, clock=clock)
+        self.feeds = Feeds(service, self.long_answers, self.tasks, clock=clock)

@@ -27,7 +27,7 @@ from dealer.gateway.rate_limit.costs import (
     request_weight,
     weight,
 )
-from dealer.gateway.session.methods import METHODS, ONE_EVENT, Method
+from dealer.gateway.session.methods import METHODS, Method
 from dealer.gateway.session.request_queue import RequestQueue
 from dealer.gateway.session.session import Session
 from dealer.gateway.wire import protocol as wire
@@ -68,16 +68,15 @@ class Dispatcher:
             self._reject(cast("wire.Fault", call), data, seconds)
             return
         self.request_seen = True
-        method, budget, allowance = METHODS[call.method], session.budget, session.allowance
-        connection, share = allowance.commands, 1.0
+        method, budget = METHODS[call.method], session.budget
+        bucket, share = session.connection_budget.commands, 1.0
         if method.automatic:
-            connection, share = allowance.automatic, AUTOMATIC_WEIGHT
-        charged = 0
+            bucket, share = session.connection_budget.automatic, AUTOMATIC_WEIGHT
         try:
             wait = budget.admit(
                 share,
                 self._context.clock(),
-                connection,
+                bucket,
                 seconds=seconds,
                 written=method.written,
                 timed=True,
@@ -85,7 +84,7 @@ class Dispatcher:
             if wait:
                 session.limit(call.id, call.method, wait)
                 return
-            charged = method.written
+            call.charged = method.written
             if self.queue.finishing or (self._context.draining and not session.pushes):
                 raise Unavailable("The server is shutting down; reconnect and send this again.")
             if method.build is None:
@@ -101,7 +100,7 @@ class Dispatcher:
                     return
             self.queue.start(call, partial(self._submit_later, call, method), blocking=True)
         except Exception as error:
-            budget.written.refund(charged)  # nothing was submitted
+            budget.written.refund(call.charged)  # nothing was submitted
             session.answers.send_error(call, error)
 
     def on_ping(self) -> bool:
@@ -110,7 +109,7 @@ class Dispatcher:
         if session.answers.closed:
             return False
         # A pong costs hardly any time, and without pongs a client would disconnect: not `timed`.
-        wait = session.budget.admit(1.0, self._context.clock(), session.allowance.commands)
+        wait = session.budget.admit(1.0, self._context.clock(), session.connection_budget.commands)
         if wait:
             session.limit(None, PING, wait)
         return not wait
@@ -132,7 +131,7 @@ class Dispatcher:
             # RFC 6455, section 8.1: such a message fails the connection.
             session.transport.close_with(CloseCode.INVALID_DATA, "a text message is UTF-8")
             return
-        now, connection = self._context.clock(), session.allowance.commands
+        now, connection = self._context.clock(), session.connection_budget.commands
         if wait := session.budget.admit(1.0, now, connection, seconds=seconds, timed=True):
             session.limit(fault.id, "unreadable", wait)
             return
@@ -171,7 +170,7 @@ class Dispatcher:
             assert sender is not None  # the seat is on disk
             self._submit(call, method, membership, sender, absence)
         except (DealerError, asyncio.CancelledError):
-            self.session.budget.written.refund(method.written)  # nothing was submitted
+            self.session.budget.written.refund(call.charged)  # nothing was submitted
             raise
 
     def _submit(
@@ -190,9 +189,8 @@ class Dispatcher:
         if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
 
-        charged = ONE_EVENT  # on admission
         if type(command) is not Draw or command.count != 1 or command.whole:
-            charged = self._charge(command, live_table.table)
+            self._charge(call, command, live_table.table)
 
         if actor.host and (method.host or actor.seat is None):
             scope = "host"
@@ -208,9 +206,9 @@ class Dispatcher:
                 key=key,
                 expect=params.expect,
             )
-            self.queue.start(call, partial(self._draw_at_random, call, method, work, charged))
+            self.queue.start(call, partial(self._draw_at_random, call, method, work))
             return
-        done: OnResult = partial(self._on_outcome, call, method, charged)
+        done: OnResult = partial(self._on_outcome, call, method)
         if actor.service and method.journal:
             done = partial(self._on_service_outcome, call, membership, done)
         execution = CommandExecution(
@@ -223,13 +221,12 @@ class Dispatcher:
         if method.measured:
             session.budget.cpu.step(thread_time() - started_at)
 
-    def _charge(self, command: Command, table: Table) -> int:
-        """Charge what a command costs beyond `ONE_EVENT`; returns its bytes, for a refund."""
-        written = bytes_written(command, table)
-        self.session.budget.written.charge(written - ONE_EVENT)
+    def _charge(self, call: wire.Call, command: Command, table: Table) -> None:
+        """Charge what a command costs beyond what it was charged on admission."""
+        before, call.charged = call.charged, bytes_written(command, table)
+        self.session.budget.written.charge(call.charged - before)
         if more := weight(command, table):
             self.session.charge(more)
-        return written
 
     def _on_service_outcome(
         self, call: wire.Call, membership: Membership, done: OnResult, outcome: Outcome
@@ -246,7 +243,7 @@ class Dispatcher:
             )
         done(outcome)
 
-    def _on_outcome(self, call: wire.Call, method: Method, charged: int, outcome: Outcome) -> None:
+    def _on_outcome(self, call: wire.Call, method: Method, outcome: Outcome) -> None:
         """Answer a command, whose events the broadcaster has pushed to the others."""
         self._context.in_flight -= 1
         self.queue.submitted -= 1
@@ -254,7 +251,7 @@ class Dispatcher:
         held = outcome.held if isinstance(outcome, CommandResult) else b""
         try:
             if not isinstance(outcome, CommandResult):
-                budget.refund(charged, outcome)
+                budget.refund(call.charged, outcome)
                 raise outcome
             count = len(outcome.events)
             if count == 1:  # the square of so short a step is nothing
@@ -272,16 +269,12 @@ class Dispatcher:
             self.queue.close_if_finished()
 
     async def _draw_at_random(
-        self,
-        call: wire.Call,
-        method: Method,
-        work: Callable[[], Awaitable[CommandResult]],
-        charged: int,
+        self, call: wire.Call, method: Method, work: Callable[[], Awaitable[CommandResult]]
     ) -> None:
         try:
             done = await work()
         except DealerError as error:
-            self.session.budget.refund(charged, error)
+            self.session.budget.refund(call.charged, error)
             raise
         self.session.budget.cpu.step(EVENT_SECONDS * len(done.events))
         self.session.answers.send_result(call, method.answer(done))

@@ -88,11 +88,11 @@ async def _open(session: Session, call: Call) -> tuple[LiveTable, CommandResult]
     written = text_bytes_written(content)
     if owner is None:
         key, address = command_key(call, ANONYMOUS_SCOPE), session.transport.address
-        with session.paying(written, decks=1):
+        with session.charged(written, decks=1):
             return await service.open_table(rules, key=key, address=address)
     key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
     try:
-        with session.paying(written):
+        with session.charged(written):
             # Without an address: the lobby's bound on the tables of one network is for players.
             return await service.open_table(rules, key=key, owner=Owner(owner.id, q.ref))
     except CommandReused:
@@ -209,7 +209,7 @@ async def table_leave(session: Session, call: Call) -> None:
     if actor.seat is not None:
         stays = membership.host
         key = command_key(call, membership.scope())
-        with session.paying(BYTES_PER_COMMIT):
+        with session.charged(BYTES_PER_COMMIT):
             absence = await session.context.absences.at_command(live_table)
             command = LeaveSeat(actor, absence)
             done = await session.context.service.execute(live_table, command, key=key)

@@ -65,7 +65,7 @@ async def table_list(session: Session, call: Call) -> None:
 async def _list_own(session: Session, call: Call, key: ServiceKey) -> None:
     q: p.TableList = call.params
     require_right(key, "read")
-    async with session.turn():
+    async with session.permit():
         page = await list_tables(
             session.context.service.log,
             key,
@@ -103,7 +103,7 @@ async def _past_state(
     past, live_table = session.context.service.past_states, membership.live_table
     past.require(live_table, version)
     session.charge(past_state_weight(past.length(live_table, version)))
-    async with session.turn():
+    async with session.permit():
         await membership.seat.wait_committed()
         viewer = membership.seat.holder if seat is None else seat
         state = await past.view(live_table, version, viewer, pause=session.pause)
@@ -161,7 +161,7 @@ async def table_cosign(session: Session, call: Call) -> None:
     membership = await session.find(q.table, token=q.token)
     if membership.seat.holder is None:
         raise NotEntitled("Only players with a seat at this table can cosign its checkpoints.")
-    with session.paying(BYTES_PER_COMMIT):
+    with session.charged(BYTES_PER_COMMIT):
         checkpoints = session.context.service.checkpoints
         size, _ = await checkpoints.cosign(membership.live_table, q.cosignature)
     session.answers.send_result(

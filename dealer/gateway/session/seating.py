@@ -62,7 +62,7 @@ async def seat_for(session: Session, call: Call, membership: Membership) -> Seat
     q: p.TableJoin = call.params
     if membership.seat.holder is not None:
         raise BadRequest(f"You already have seat {membership.seat.holder.seat} at this table.")
-    with session.paying(text_bytes_written(wire.content(call))):
+    with session.charged(text_bytes_written(wire.content(call))):
         if q.ticket is not None:
             return await _seat_by_ticket(session, call, membership, q.ticket)
         if q.jwt is not None:

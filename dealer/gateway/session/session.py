@@ -33,8 +33,8 @@ class Session:
     most as many as its limits say, unless the connection has a service key; a closed table counts
     until another one needs its room. `default` is the one that a request without a table means.
     `service_key` is the valid key of another server's connection, None for a player's. `pushes`
-    says whether events can follow an answer. `allowance` has the buckets of this connection,
-    `budget` those of its address or key.
+    says whether events can follow an answer. `connection_budget` is that of this connection,
+    `budget` that of its address or key.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Session:
         self.memberships: dict[str, Membership] = {}
         self.default: Membership | None = None
         self.budget = transport.budget
-        self.allowance = self.budget.lease(context.clock())
+        self.connection_budget = self.budget.begin_connection(context.clock())
 
     def identify(self, key: str) -> None:
         """Act as the service of this key from now on, with its limits instead of the address's.
@@ -77,17 +77,17 @@ class Session:
         budget = self.context.budgets.key(found.id, now)
         if budget.connections >= self.context.limits.key_connections:
             raise Overloaded("This service key has too many connections; close others first.")
-        self.budget.release(self.allowance, now)
+        self.budget.end_connection(self.connection_budget, now)
         self.transport.charge_to(budget, found)
-        self.budget, self.allowance = budget, budget.lease(now)
+        self.budget, self.connection_budget = budget, budget.begin_connection(now)
         self.service_key = found
 
     def close(self) -> None:
-        """Release the connection's tables and its allowance."""
+        """Leave the connection's tables; its debt remains."""
         if self.answers.closed:
             return
         self.answers.closed = True
-        self.budget.release(self.allowance, self.context.clock())
+        self.budget.end_connection(self.connection_budget, self.context.clock())
         for membership in tuple(self.memberships.values()):
             self.leave(membership)
         if self.feed is not None:
@@ -207,7 +207,7 @@ class Session:
         It is a seat with the version at which it was taken, or a table's host. A player's key is
         none: it is public, and a connection that names it has not proved to have it.
         """
-        self.context.budgets.authenticated(identity, self.allowance, self.context.clock())
+        self.context.budgets.authenticated(identity, self.connection_budget, self.context.clock())
 
     # Rate limits
 
@@ -218,7 +218,7 @@ class Session:
         """
         now = self.context.clock()
         self.context.metrics.calls[method, RateLimited.reason] += 1
-        if self.allowance.patience.admit(now) or self.budget.blocked(now):
+        if self.connection_budget.patience.admit(now) or self.budget.blocked(now):
             self.transport.close_with(
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
@@ -229,17 +229,17 @@ class Session:
 
     def charge(self, weight: float) -> None:
         """Charge the additional cost of an accepted message, in messages."""
-        self.allowance.commands.charge(weight)
+        self.connection_budget.commands.charge(weight)
         self.budget.charge(weight)
 
-    def paying(self, written: int, *, decks: int = 0) -> AbstractContextManager[None]:
-        """Charge what a block writes, and a table of so many decks; see `ClientBudget.paying`."""
-        return self.budget.paying(written, self.context.clock(), decks=decks)
+    def charged(self, written: int, *, decks: int = 0) -> AbstractContextManager[None]:
+        """Charge what a block writes, and a table of so many decks; see `ClientBudget.charged`."""
+        return self.budget.charged(written, self.context.clock(), decks=decks)
 
-    def turn(self) -> AbstractAsyncContextManager[None]:
-        """A turn for a long answer; entering waits until this client's address may have one."""
-        return self.context.turns.turn(self.budget)
+    def permit(self) -> AbstractAsyncContextManager[None]:
+        """A permit for a long answer; entering waits until this client's address may have one."""
+        return self.context.long_answers.permit(self.budget)
 
     async def pause(self) -> None:
-        """Between two slices of a long answer: wait until the earlier ones are paid."""
-        await self.context.turns.pause(self.budget)
+        """Between two slices of a long answer: wait until nothing is owed."""
+        await self.context.long_answers.pause(self.budget)

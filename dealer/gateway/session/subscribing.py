@@ -47,11 +47,11 @@ async def take_snapshot(session: Session, membership: Membership) -> Snapshot:
 
 
 async def snapshot(session: Session, membership: Membership) -> Snapshot:
-    """The table as this client may see it, in a turn of the client's address.
+    """The table as this client may see it, with a permit of the client's address.
 
     It is that of the seat which the membership has at the end.
     """
-    async with session.turn():
+    async with session.permit():
         while True:
             await membership.seat.wait_committed()
             viewer = membership.seat.holder
@@ -71,10 +71,10 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
         if after > version or version - after > context.limits.resume:
             return await _resume_from_snapshot(session, membership, after)
 
-        def pay() -> None:
-            session.budget.pay(BYTES_PER_COMMIT, context.clock())
+        def charge_write() -> None:
+            session.budget.charge_write(BYTES_PER_COMMIT, context.clock())
 
-        size, note = await context.service.checkpoints.checkpoint(live_table, writing=pay)
+        size, note = await context.service.checkpoints.checkpoint(live_table, writing=charge_write)
         await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
     table = live_table.table_id
     answer = r.Resumed(checkpoint=note, **seat_and_host(membership), table=table, version=size)
@@ -91,7 +91,7 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
     if after == 0:
         proof = []  # every log is consistent with the empty one
     elif after <= seen.version:
-        async with session.turn():
+        async with session.permit():
             proof = await context.service.consistency.proof(
                 live_table, old=after, new=seen.version, edge=seen.edge, pause=session.pause
             )

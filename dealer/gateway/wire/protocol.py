@@ -78,13 +78,15 @@ class _Identified(Struct):
 class Call(Struct):
     """A decoded request; `id` is its JSON text, None where no answer is wanted.
 
-    `received` is when it was decoded, in seconds of `perf_counter`.
+    `received` is when it was decoded, in seconds of `perf_counter`. `charged` are the bytes that
+    its client was charged for what it may write to disk.
     """
 
     id: bytes | None
     method: str
     params: Any
     received: float
+    charged: int = 0
 
 
 class Fault(NamedTuple):

@@ -1,9 +1,9 @@
 """Bearer tokens: the holder of a seat's token is its player, the holder of the host's the host.
 
 A token is computed, never stored: an HMAC under a key that is not in the database, over the table
-and the role, for a seat also over the version of its SeatTaken. So a token stays valid across
-restarts and becomes invalid when its player leaves the seat. A player who moves to another seat
-keeps the token: the table's state knows who moved.
+and what the token is of: `host`, `invite`, or a seat with the version of its SeatTaken. So a token
+stays valid across restarts and becomes invalid when its player leaves the seat. A player who moves
+to another seat keeps the token: the table's state knows who moved.
 
     host.<mac>    seat.<seat>.<since>.<mac>    invitation: <mac>, half as long
 
@@ -61,7 +61,7 @@ class Tokens:
         return compare_digest(self.invite(table).encode(), text.encode())
 
     def actor(self, table: bytes, state: Table, token: str) -> Actor:
-        """The role that this token gives at the table; BadToken if it gives none, or no longer."""
+        """The sender that this token authenticates; BadToken if it does none, or no longer."""
         if compare_digest(self.host(table).encode(), token.encode()):
             return Actor(host=True)
         match = _SEAT.fullmatch(token)
@@ -74,8 +74,8 @@ class Tokens:
                 return Actor(seat=holder.seat)
         raise BadToken("This token is not valid at this table; check that it is complete.")
 
-    def _mac(self, table: bytes, role: str) -> str:
-        return hmac_digest(self._key, T("token") + lp(table, role.encode()), "sha256").hex()
+    def _mac(self, table: bytes, of: str) -> str:
+        return hmac_digest(self._key, T("token") + lp(table, of.encode()), "sha256").hex()
 
 
 class TokenKeys:
