@@ -9,6 +9,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,25 +69,44 @@ GIVE_UP_MS = 3 * 86_400_000
 log_ = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """What the parts of a service are told.
+
+    `house` is the name of the house in origins, without space or `+`. Tables in memory take about
+    `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
+    `per_network` tables that one network opened. Bundles of archived tables are read from the
+    folder `archive`. A webhook that fails for `webhook_give_up_ms` is switched off, unless that is
+    0. With `insecure_test_decks` a test may choose what shuffles give. `program` is what `dealer
+    serve` notes of itself before a round, see `CommandExecutor`. `clock` is the wall clock,
+    milliseconds since 1970.
+    """
+
+    house: str = "localhost"
+    tables: int = TABLES
+    memory: int = BYTES
+    per_network: int = PER_NETWORK
+    archive: Path | None = None
+    webhook_give_up_ms: int = GIVE_UP_MS
+    insecure_test_decks: bool = False
+    program: str = ""
+    clock: Clock = utc_ms
+
+
+DEFAULTS = ServiceOptions()
+
+
 @asynccontextmanager
 async def open_service(
     database: str,
+    options: ServiceOptions = DEFAULTS,
     *,
     house_key: Path | None = None,
+    marks: Path | None = None,
+    disk_floor: int = 0,
     close_empty_ms: int = 0,
     close_idle_ms: int = 0,
     close_decks_ms: int = 0,
-    disk_floor: int = 0,
-    house: str = "localhost",
-    tables: int = TABLES,
-    memory: int = BYTES,
-    per_network: int = PER_NETWORK,
-    archive: Path | None = None,
-    marks: Path | None = None,
-    webhook_give_up_ms: int = GIVE_UP_MS,
-    insecure_test_decks: bool = False,
-    program: str = "",
-    clock: Clock = utc_ms,
     **log: Any,
 ) -> AsyncIterator[Service]:
     """The service over the database at this address; an SQLite file is created if it is missing.
@@ -94,9 +114,9 @@ async def open_service(
     `house_key` is the file of the house key, created at the first start: by default next to an
     SQLite file, required for a server's database. The high-water marks are stored next to the key,
     or in the folder `marks`; the open tables of a database that is older than they say are closed
-    first, because it was restored from a backup. `make_service`, `AutoClose` and, for an SQLite
-    file, `MaintenanceMode` (`disk_floor`) describe the other arguments; `log` goes to `Log.open`.
-    Raises DatabaseError, HouseKeyError or ConfigurationError.
+    first, because it was restored from a backup. `MaintenanceMode` describes `disk_floor`, which is
+    of an SQLite file, and `AutoClose` the times after which it closes tables; `log` goes to
+    `Log.open`. Raises DatabaseError, HouseKeyError or ConfigurationError.
     """
     file = key_file(database, house_key)
     await asyncio.to_thread(require_database, database, file)
@@ -123,17 +143,9 @@ async def open_service(
             service = make_service(
                 database_log,
                 key,
-                house=house,
+                options,
                 mark=mark,
                 maintenance=MaintenanceMode(keys=(key, file), folder=disk, floor=disk_floor),
-                tables=tables,
-                memory=memory,
-                per_network=per_network,
-                archive=archive,
-                webhook_give_up_ms=webhook_give_up_ms,
-                insecure_test_decks=insecure_test_decks,
-                program=program,
-                clock=clock,
             )
             await _check_environment(service)
             closer = AutoClose(
@@ -162,51 +174,34 @@ async def open_service(
 def make_service(
     log: Log,
     keys: HouseKeys,
+    options: ServiceOptions = DEFAULTS,
     *,
-    house: str = "localhost",
     mark: HighWaterMark | None = None,
     maintenance: MaintenanceMode | None = None,
-    tables: int = TABLES,
-    memory: int = BYTES,
-    per_network: int = PER_NETWORK,
-    archive: Path | None = None,
-    webhook_give_up_ms: int = GIVE_UP_MS,
-    insecure_test_decks: bool = False,
-    program: str = "",
-    clock: Clock = utc_ms,
 ) -> Service:
-    """The parts of a service, each made of those before it; nothing of it runs yet.
-
-    `house` is the name of the house in origins, without space or `+`. Tables in memory take about
-    `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
-    `per_network` tables that one network opened. Bundles of archived tables are read from the
-    folder `archive`. A webhook that fails for `webhook_give_up_ms` is switched off, unless that is
-    0. With `insecure_test_decks` a test may choose what shuffles give. `program` is what `dealer
-    serve` notes of itself before a round, see `CommandExecutor`. `clock` is the wall clock,
-    milliseconds since 1970.
-    """
+    """The parts of a service, each made of those before it; nothing of it runs yet."""
     tasks, damaged = BackgroundTasks(), DamagedTables()
-    recent = RecentEvents(bound=memory // 4)
+    recent = RecentEvents(bound=options.memory // 4)
     service_keys = ServiceKeys()
     feed = Feed(log, recent, damaged, enabled=service_keys.any_reads)
     notices = Notices(recent, feed.subjects)
     # Tables in memory.
-    decks = InsecureDecks(allowed=insecure_test_decks)
+    decks = InsecureDecks(allowed=options.insecure_test_decks)
     secrets_of_rounds = RoundSecretCache(log, keys)
     reader = EventReader(log, recent, secrets_of_rounds, damaged)
     savepoints = StoredSavepoints(log, keys, secrets_of_rounds)
     loader = Loader(log, secrets_of_rounds, reader, savepoints, decks, damaged)
-    cache = TableCache(loader, recent, savepoints, bound=tables, bytes_bound=memory)
+    cache = TableCache(loader, recent, savepoints, bound=options.tables, bytes_bound=options.memory)
     # Commands.
     maintenance = maintenance or MaintenanceMode()
     executor = CommandExecutor(
         keys,
-        house=house,
+        house=options.house,
         maintenance=maintenance,
         cache=cache,
         insecure_decks=decks,
-        program=program,
-        clock=clock,
+        program=options.program,
+        clock=options.clock,
     )
     processor = CommandProcessor(
         log, keys, loader, reader, executor, cache, recent, savepoints, notices, tasks, mark
@@ -219,16 +214,16 @@ def make_service(
     head_poller = HeadPoller(log, cache, lifecycle, checkpoints, presence)
     environment = Environment(
         node=secrets.token_bytes(8),
-        house=house,
+        house=options.house,
         random=secrets.token_bytes,
-        now=clock,
+        now=options.clock,
         filter_of=service_keys.filter_of,
-        give_up_ms=webhook_give_up_ms,
+        give_up_ms=options.webhook_give_up_ms,
     )
     return Service(
         log=log,
         keys=keys,
-        now=clock,
+        now=options.clock,
         stats=CommitStats(),
         recent=recent,
         damaged=damaged,
@@ -239,14 +234,14 @@ def make_service(
         savepoints=savepoints,
         tables=cache,
         insecure_decks=decks,
-        archive=ArchiveFolder(archive),
+        archive=ArchiveFolder(options.archive),
         maintenance=maintenance,
         executor=executor,
         processor=processor,
         lifecycle=lifecycle,
         random_draws=RandomDraws(processor, reader, tasks),
         tokens=TokenKeys(keys),
-        tickets=Tickets(keys, service_keys, clock),
+        tickets=Tickets(keys, service_keys, options.clock),
         seat_claims=SeatClaims(log, keys, processor),
         service_keys=service_keys,
         service_tables=ServiceTables(log),
@@ -255,8 +250,8 @@ def make_service(
         consistency=ConsistencyProofs(log, damaged),
         past_states=PastStates(log, secrets_of_rounds, damaged),
         openers=openers,
-        lobby=Lobby(log, openers, per_network=per_network),
-        finished=Lobby(log, openers, per_network=per_network, listed=FINISHED),
+        lobby=Lobby(log, openers, per_network=options.per_network),
+        finished=Lobby(log, openers, per_network=options.per_network, listed=FINISHED),
         projection=ProjectionScheduler(log, recent),
         presence=presence,
         head_poller=head_poller,

@@ -30,7 +30,7 @@ from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector, events_per_slice
 from dealer.service import Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.harness.postgres import Blocking, OwnServer, own_server
 
 TABLES = 16
@@ -59,7 +59,9 @@ async def _play(service: Service) -> None:
 
 async def _make(file: Path) -> None:
     async with open_service(
-        f"sqlite:///{file}", synchronous="NORMAL", per_network=TABLES
+        f"sqlite:///{file}",
+        ServiceOptions(per_network=TABLES),
+        synchronous="NORMAL",
     ) as service:
         await asyncio.gather(*(_play(service) for _ in range(TABLES)))
 

@@ -12,6 +12,7 @@ import pytest
 
 import dealer
 from dealer.cli.main import main
+from dealer.service.build import ServiceOptions
 from tests.harness.own_gateway import own_gateway
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +38,7 @@ async def test_ctrl_c_ends_the_bots_and_they_leave(tmp_path, digits):
 
 async def test_the_first_digits_of_an_id_name_one_table_of_the_lobby(tmp_path, capsys):
     async with (
-        own_gateway(tmp_path, per_network=17) as server,
+        own_gateway(tmp_path, ServiceOptions(per_network=17)) as server,
         dealer.connect(server, name="Ada") as house,
         dealer.connect(server, name="Bob") as other,
     ):

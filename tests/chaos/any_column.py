@@ -57,7 +57,7 @@ from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service import Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from dealer.service.identity.admin import AdminService
 from dealer.service.identity.service_tables import Owner
 from dealer.service.operations.archiver import Archiver
@@ -341,7 +341,7 @@ async def ask_server(copy: Original) -> tuple[str, str]:
     limits = Limits(**(NO_RATES | {"closing": 0.1, "drain": 1.0}))
     try:
         async with (
-            open_service(copy.url, archive=copy.folder / "archive") as service,
+            open_service(copy.url, ServiceOptions(archive=copy.folder / "archive")) as service,
             serve(service, port=0, ops_port=0, limits=limits) as gateway,
         ):
             try:

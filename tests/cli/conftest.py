@@ -22,7 +22,7 @@ from dealer.client import RemoteTable
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, OpenRound, StartShuffle, TakeSeat
 from dealer.gateway import serve as open_gateway
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 
 HOST = Actor(host=True)
 
@@ -116,7 +116,7 @@ async def _make(folder: Path) -> Played:
         keys.add(table.key.hex())
         saved.extend(table.checkpoints)
 
-    async with open_service(url, house="house.example") as service:
+    async with open_service(url, ServiceOptions(house="house.example")) as service:
         async with open_gateway(service, port=0) as gateway:
             address = f"ws://127.0.0.1:{gateway.port}/ws"
             closed = await play(address, lambda _: None, on_end=on_end)
@@ -134,7 +134,7 @@ async def _make(folder: Path) -> Played:
 
 async def play_and_open(url: str, key: Path) -> tuple[str, str]:
     """The ids of a table that was played to its end, and of an open one."""
-    async with open_service(url, house="house.example", house_key=key) as service:
+    async with open_service(url, ServiceOptions(house="house.example"), house_key=key) as service:
         async with open_gateway(service, port=0) as gateway:
             closed = await play(f"ws://127.0.0.1:{gateway.port}/ws", lambda _: None)
         live_table, _ = await service.open_table({"name": "open"})

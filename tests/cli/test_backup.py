@@ -19,7 +19,7 @@ import pytest
 
 from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from dealer.service.operations.backup import Folders, back_up
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.harness.postgres import Postgres, migrated, own_server, programs
@@ -95,7 +95,7 @@ async def play(house: House) -> tuple[str, str]:
 
 async def is_closed(house: House, table: str, marks: Path | None = None) -> bool:
     async with open_service(
-        house.url, house_key=house.key, archive=house.archive, marks=marks
+        house.url, ServiceOptions(archive=house.archive), house_key=house.key, marks=marks
     ) as service:
         return bool((await service.lifecycle.load(table)).table.closed)
 

@@ -18,7 +18,7 @@ import pytest
 
 from dealer.cli import main
 from dealer.game.commands import Actor, CloseRound, CloseTable, OpenRound, StartShuffle
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 
 from .conftest import Ask, Played
 
@@ -207,7 +207,7 @@ def test_statistics_over_a_table_of_many_rounds(
 
 
 async def _many_rounds(url: str) -> str:
-    async with open_service(url, house="house.example") as service:
+    async with open_service(url, ServiceOptions(house="house.example")) as service:
         live_table, _ = await service.open_table({})
         for _ in range(ROUNDS):
             for command in (

@@ -12,7 +12,7 @@ import pytest
 
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.harness.composed import Database, composed
 from tests.harness.postgres import OwnServer, migrated, own_server, query
 
@@ -45,7 +45,10 @@ def set_up(database: Database, file: dict[str, Any]) -> None:
 async def projected(url: str, key: Path) -> None:
     """Wait until the read models have every event."""
     lagging = "SELECT id FROM stream WHERE version > projected"
-    async with open_service(url, house="house.example", house_key=key), asyncio.timeout(20):
+    async with (
+        open_service(url, ServiceOptions(house="house.example"), house_key=key),
+        asyncio.timeout(20),
+    ):
         while await asyncio.to_thread(query, url, lagging):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 

@@ -19,7 +19,7 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, OpenRound, StartShuffle
 from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, LiveTable, Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from dealer.service.commands.maintenance import POLL_SECONDS
 from dealer.service.identity.admin import read_audit_entries
 from dealer.service.operations.key_rotation import retire_keys
@@ -75,7 +75,7 @@ async def play_new_table(service: Service) -> bytes:
 
 
 async def play_both(played: Played) -> tuple[bytes, bytes]:
-    async with open_service(played.url, house="house.example") as service:
+    async with open_service(played.url, ServiceOptions(house="house.example")) as service:
         return await play_on(service, played.open), await play_new_table(service)
 
 
@@ -145,10 +145,10 @@ def test_earlier_tokens_and_commands_stay_valid(ask: Ask, played: Played) -> Non
 
 def test_a_running_server_finds_a_key_made_after_its_start(ask: Ask, played: Played) -> None:
     async def rotate_while_running() -> None:
-        async with open_service(played.url, house="house.example") as one:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as one:
             first = await play_new_table(one)
             await asyncio.to_thread(_rotate, played)
-            async with open_service(played.url, house="house.example") as other:
+            async with open_service(played.url, ServiceOptions(house="house.example")) as other:
                 live_table, _ = await other.open_table({"name": "new"})
                 assert live_table.table.key != first
                 loaded = await one.lifecycle.load(live_table.table_id)
@@ -173,7 +173,9 @@ def test_a_running_server_takes_the_new_key_once_its_file_is_there(
     key, elsewhere = played.folder / "dealer.db.key", played.folder / "elsewhere"
 
     async def keep_running() -> None:
-        async with open_service(played.url, house="house.example", house_key=copied) as service:
+        async with open_service(
+            played.url, ServiceOptions(house="house.example"), house_key=copied
+        ) as service:
             tokens = service.tokens.of(b"")
             await asyncio.to_thread(_rotate, played)
             for _ in range(2):
@@ -206,7 +208,7 @@ def test_a_key_is_kept_if_a_table_is_opened_under_it_during_its_deletion(played:
     (played.folder / "archive").mkdir()
 
     async def retire() -> list[str]:
-        async with open_service(played.url, house="house.example") as one:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as one:
             await one.execute(await one.lifecycle.load(played.open), CloseTable(HOST))
             await asyncio.to_thread(_rotate, played)
             one.maintenance._keys = None  # as if it had not polled yet
@@ -266,7 +268,7 @@ def test_an_old_key_is_deleted_when_its_last_table_is_archived(
     assert old.exists()
 
     async def close() -> None:
-        async with open_service(played.url, house="house.example") as service:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as service:
             await service.execute(await service.lifecycle.load(played.open), CloseTable(HOST))
 
     asyncio.run(close())
@@ -287,7 +289,7 @@ def test_without_an_earlier_key_only_its_tables_are_unavailable(
     kept = old.rename(played.folder / "kept")
 
     async def play() -> None:
-        async with open_service(played.url, house="house.example") as service:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as service:
             await play_new_table(service)
             for restored in (False, True):
                 if restored:
@@ -301,7 +303,7 @@ def test_without_an_earlier_key_only_its_tables_are_unavailable(
     asyncio.run(_play_new_table(played))
 
     async def play_again() -> bytes:
-        async with open_service(played.url, house="house.example") as service:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as service:
             return await play_on(service, played.open)
 
     assert asyncio.run(play_again()).hex() == played.key
@@ -317,12 +319,12 @@ def test_a_table_without_its_key_that_a_restore_should_close_is_closed_later(
     shutil.copy(database, backup)
 
     async def is_closed() -> bool:
-        async with open_service(played.url, house="house.example") as service:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as service:
             await play_new_table(service)
             return (await service.lifecycle.load(played.open)).table.closed
 
     async def play() -> None:
-        async with open_service(played.url, house="house.example") as service:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as service:
             await play_on(service, played.open)
 
     asyncio.run(play())

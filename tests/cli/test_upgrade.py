@@ -17,7 +17,7 @@ from dealer.errors import SchemaTooNew, UnknownEvent
 from dealer.eventlog import schema
 from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import TakeSeat
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 
 from .conftest import Ask, Played
 
@@ -106,7 +106,7 @@ def test_an_unknown_event_makes_only_its_table_unavailable(played: Played) -> No
         newer.execute("UPDATE stream SET version = version + 1 WHERE id = ?", (number,))
 
     async def open_both() -> None:
-        async with open_service(played.url, house="house.example") as service:
+        async with open_service(played.url, ServiceOptions(house="house.example")) as service:
             with pytest.raises(UnknownEvent, match="upgrade this one"):
                 await service.lifecycle.load(played.open)
             live_table, _ = await service.open_table({})

@@ -16,7 +16,7 @@ from dealer.game.commands import Actor, CloseRound, OpenRound, StartShuffle
 from dealer.proof.bundle import DECOMPRESSED, LAST_NEWLINE, LINE_ENDS, UNMARKED
 from dealer.proof.note import ED25519, Verifier
 from dealer.proof.verify import CHECKS
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
@@ -50,7 +50,7 @@ def test_a_deck_of_one_card_was_sealed_without_a_swap(ask: Ask, tmp_path: Path) 
 
 async def _one_card(url: str, *, closes: bool) -> str:
     host = Actor(host=True)
-    async with open_service(url, house="house.example") as service:
+    async with open_service(url, ServiceOptions(house="house.example")) as service:
         live_table, _ = await service.open_table({})
         commands = (OpenRound(host, ("As",), "house", 1000, 1000), StartShuffle(host))
         for command in commands:

@@ -13,7 +13,7 @@ from dealer.cli.commands.tables import archive_tables
 from dealer.game.commands import CloseTable
 from dealer.gateway.pages.streams import MAX_CONCURRENT_PER_ADDRESS
 from dealer.service import Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from dealer.service.nodes import head_poller
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import eventually, reason_of
@@ -29,7 +29,9 @@ async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setattr(head_poller, "POLL_SECONDS", 3600)
     folder = tmp_path / "archive"
     folder.mkdir()
-    async with open_service(f"sqlite:///{tmp_path / 'dealer.db'}", archive=folder) as service:
+    async with open_service(
+        f"sqlite:///{tmp_path / 'dealer.db'}", ServiceOptions(archive=folder)
+    ) as service:
         yield service
 
 

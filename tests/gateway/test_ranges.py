@@ -21,7 +21,7 @@ from dealer.gateway import Gateway
 from dealer.gateway.pages.ranges import Span, span_of
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify import verify
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.gateway.conftest import TEST_LIMITS, serving
 from tests.gateway.http_client import HttpResponse, get
 from tests.gateway.rpc_client import eventually
@@ -120,7 +120,9 @@ async def archiving(tmp_path: Path) -> AsyncIterator[Gateway]:
     """A gateway on `dealer.db` that serves the folder `archive`."""
     folder = tmp_path / "archive"
     folder.mkdir()
-    async with serving(open_service(f"sqlite:///{tmp_path / 'dealer.db'}", archive=folder)) as one:
+    async with serving(
+        open_service(f"sqlite:///{tmp_path / 'dealer.db'}", ServiceOptions(archive=folder))
+    ) as one:
         yield one
 
 

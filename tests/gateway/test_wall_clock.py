@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dealer.gateway import Gateway
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.gateway.conftest import Connect, serving
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
 from tests.service.wall_clock import HOUR, WallClock
@@ -22,7 +22,9 @@ def clock() -> WallClock:
 
 @pytest.fixture
 async def gateway(clock: WallClock, tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with serving(open_service(f"sqlite:///{tmp_path / 'dealer.db'}", clock=clock)) as gateway:
+    async with serving(
+        open_service(f"sqlite:///{tmp_path / 'dealer.db'}", ServiceOptions(clock=clock))
+    ) as gateway:
         yield gateway
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
-from dealer.service.build import open_service
+from dealer.service.build import DEFAULTS, ServiceOptions, open_service
 from tests.harness.limits import NO_RATES
 
 
 @asynccontextmanager
-async def own_gateway(folder: Path, **service: Any) -> AsyncIterator[str]:
-    """The address (`ws://…/ws`) of a server without rate limits; `service` goes to its service."""
+async def own_gateway(folder: Path, options: ServiceOptions = DEFAULTS) -> AsyncIterator[str]:
+    """The address (`ws://…/ws`) of a server without rate limits."""
     limits = Limits(**(NO_RATES | {"closing": 0.2, "drain": 3.0}))
     async with (
-        open_service(f"sqlite:///{folder / 'dealer.db'}", **service) as opened,
+        open_service(f"sqlite:///{folder / 'dealer.db'}", options) as opened,
         serve(opened, port=0, limits=limits) as gateway,
     ):
         yield f"ws://127.0.0.1:{gateway.port}/ws"

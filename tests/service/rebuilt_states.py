@@ -29,7 +29,7 @@ from dealer.game.commands import CloseTable, Command, FinishShuffle, OpenRound, 
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from dealer.service.reading.past_states import no_pause
 from tests.harness.empty_log import empty_log
 from tests.projector.databases import AnyConnection, catch_up, models, rebuilt
@@ -164,7 +164,7 @@ async def pairs(count: int, start: int = 0) -> int:
         empty = Path(folder) / "empty.db"
         empty_log(empty)
         clock = [1_700_000_000_000]
-        async with open_service(url, clock=lambda: clock[0]) as service:
+        async with open_service(url, ServiceOptions(clock=lambda: clock[0])) as service:
             while done < count:
                 samples: list[Sample] = []
                 while done < count and len(samples) < BATCH:

@@ -9,7 +9,7 @@ import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.gateway import serve
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from dealer.service.clock import Clock, utc_ms
 from dealer.service.operations import probe
 from tests.gateway.http_client import get
@@ -32,7 +32,9 @@ async def test_a_server_with_a_wrong_clock_does_not_start(
     skew[0] = ms
     clock = f"clock is {message} the database server's; set both by NTP"
     with pytest.raises(ConfigurationError, match=clock):
-        async with open_service(postgres_url, house_key=tmp_path / "house.key", clock=skewed(skew)):
+        async with open_service(
+            postgres_url, ServiceOptions(clock=skewed(skew)), house_key=tmp_path / "house.key"
+        ):
             pass
 
 
@@ -46,7 +48,9 @@ async def test_the_server_is_not_ready_while_its_clock_is_wrong(
     caplog.set_level("INFO", "dealer.service.operations.probe")
     monkeypatch.setattr(probe, "SECONDS", 3600.0)
     async with (
-        open_service(postgres_url, house_key=tmp_path / "house.key", clock=skewed(skew)) as service,
+        open_service(
+            postgres_url, ServiceOptions(clock=skewed(skew)), house_key=tmp_path / "house.key"
+        ) as service,
         serve(service, port=0, ops_port=0) as gateway,
     ):
         for ms, state in ((1_500, "ready"), (-1_500, "ready"), (5_500, "5 s ahead"), (0, "ready")):
@@ -69,5 +73,7 @@ async def test_the_server_is_not_ready_while_its_clock_is_wrong(
 
 async def test_a_file_has_no_clock_to_compare_with(tmp_path: Path, skew: list[int]) -> None:
     skew[0] = 60_000
-    async with open_service(f"sqlite:///{tmp_path / 'dealer.db'}", clock=skewed(skew)):
+    async with open_service(
+        f"sqlite:///{tmp_path / 'dealer.db'}", ServiceOptions(clock=skewed(skew))
+    ):
         pass

@@ -11,6 +11,7 @@ import dealer
 from dealer.errors import BadRequest, UnknownTable
 from dealer.proof.verify import verify
 from dealer.proof.verify.replay import INSECURE
+from dealer.service.build import ServiceOptions
 from tests.harness.own_gateway import own_gateway
 from tests.web.client.node_client import NodeClient
 from tests.web.js_verifier import Bundle, compare
@@ -40,7 +41,7 @@ def bundle_of(server: str, table: str) -> list[bytes]:
 
 
 async def test_the_deck_is_stacked_and_no_verifier_accepts_it(tmp_path, caplog):
-    async with own_gateway(tmp_path, insecure_test_decks=True) as server:
+    async with own_gateway(tmp_path, ServiceOptions(insecure_test_decks=True)) as server:
         table, drawn = await play_stacked(server)
         lines = await asyncio.to_thread(bundle_of, server, table)
     assert drawn == ["As", "Ks", "Qs"]
@@ -54,7 +55,7 @@ async def test_the_deck_is_stacked_and_no_verifier_accepts_it(tmp_path, caplog):
 
 async def test_every_table_of_such_a_server_says_so(tmp_path):
     """Also where the tape shuffles: its bundle would pass without the rule."""
-    async with own_gateway(tmp_path, insecure_test_decks=True) as server:
+    async with own_gateway(tmp_path, ServiceOptions(insecure_test_decks=True)) as server:
         async with dealer.connect(server, name="Ada") as house:
             table = await house.join(await house.open())
             assert table.state.rules.given[RULE] is True
@@ -67,7 +68,7 @@ async def test_every_table_of_such_a_server_says_so(tmp_path):
 
 
 async def test_a_server_without_them_opens_and_serves_no_such_table(tmp_path):
-    async with own_gateway(tmp_path, insecure_test_decks=True) as server:
+    async with own_gateway(tmp_path, ServiceOptions(insecure_test_decks=True)) as server:
         stacked, _ = await play_stacked(server)
     async with own_gateway(tmp_path) as server, dealer.connect(server, name="Ada") as house:
         for value in (True, {"seed": "x"}):
@@ -88,7 +89,7 @@ async def test_a_table_that_this_server_opened_stays_honest_at_one_with_them(tmp
     async with own_gateway(tmp_path) as server, dealer.connect(server, name="Ada") as house:
         opened = (await house.open()).id
         host = house._store.table(opened).record["host_token"]
-    async with own_gateway(tmp_path, insecure_test_decks=True) as server:
+    async with own_gateway(tmp_path, ServiceOptions(insecure_test_decks=True)) as server:
         async with dealer.connect(server, name="Ada") as house:
             house._store.table(opened).update(host_token=host)
             table = await house.watch(opened)
@@ -100,7 +101,10 @@ async def test_a_table_that_this_server_opened_stays_honest_at_one_with_them(tmp
 
 @pytest.mark.slow
 async def test_the_javascript_client_raises_the_alarm(tmp_path):
-    async with own_gateway(tmp_path, insecure_test_decks=True) as server, NodeClient() as clients:
+    async with (
+        own_gateway(tmp_path, ServiceOptions(insecure_test_decks=True)) as server,
+        NodeClient() as clients,
+    ):
         found = await clients.run(
             """
             const house = await client.connect(args.url, { name: "Ada" });

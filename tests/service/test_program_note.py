@@ -11,7 +11,7 @@ from dealer.errors import BadRequest
 from dealer.game.commands import AddNote, CloseRound, TakeSeat
 from dealer.history.sentences import describe_all
 from dealer.service import LiveTable, Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.harness.empty_log import empty_log
 from tests.service.tables import HOST, OPEN_ROUND, bundle_of
 
@@ -44,12 +44,12 @@ ROUND = [("RoundOpened", None), ("RoundClosed", None)]
 
 
 async def test_each_process_notes_it_once_before_its_first_round(database: str) -> None:
-    async with open_service(database, program=TEXT) as service:
+    async with open_service(database, ServiceOptions(program=TEXT)) as service:
         live_table, _ = await service.open_table({})
         assert await events_of(service, live_table) == [("TableOpened", None)]
         await play(service, live_table, 2)
         assert live_table.table.round_versions == [3, 5]
-    async with open_service(database, program=TEXT) as service:
+    async with open_service(database, ServiceOptions(program=TEXT)) as service:
         live_table = await service.lifecycle.load(live_table.table_id)
         await play(service, live_table, 2)
         expected = [("TableOpened", None), NOTE, *ROUND, *ROUND, NOTE, *ROUND, *ROUND]
@@ -68,7 +68,10 @@ async def test_a_service_that_is_no_program_notes_nothing(database: str) -> None
 
 
 async def test_a_note_of_a_lost_append_is_added_again(database: str) -> None:
-    async with open_service(database, program=TEXT) as one, open_service(database) as two:
+    async with (
+        open_service(database, ServiceOptions(program=TEXT)) as one,
+        open_service(database) as two,
+    ):
         here, _ = await one.open_table({})
         there = await two.lifecycle.load(here.table_id)
         await two.execute(there, TakeSeat("Dan"))
@@ -82,7 +85,7 @@ async def test_a_note_of_a_lost_append_is_added_again(database: str) -> None:
 
 
 async def test_only_the_server_writes_it(database: str) -> None:
-    async with open_service(database, program=TEXT) as service:
+    async with open_service(database, ServiceOptions(program=TEXT)) as service:
         live_table, _ = await service.open_table({})
         with pytest.raises(BadRequest, match=r"server writes .* round\.open"):
             await service.execute(live_table, AddNote(HOST, "program", "another one"))

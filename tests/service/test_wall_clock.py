@@ -13,7 +13,7 @@ from dealer.game.commands import StartShuffle
 from dealer.game.decide.rounds import deadline
 from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import (
     HOST,
@@ -33,7 +33,7 @@ def clock() -> WallClock:
 
 @pytest.fixture
 def opened(clock: WallClock, tmp_path: Path) -> Callable[[], Any]:
-    return lambda: open_service(f"sqlite:///{tmp_path / 'dealer.db'}", clock=clock)
+    return lambda: open_service(f"sqlite:///{tmp_path / 'dealer.db'}", ServiceOptions(clock=clock))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve
 from dealer.packs.catalogue import shipped
 from dealer.service import Service
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from tests.harness.limits import NO_RATES
 from tests.simulation.checks import restored_tables_are_closed
 from tests.simulation.environment import EPOCH_MS
@@ -119,11 +119,13 @@ class Node:
             async with (
                 open_service(
                     f"sqlite:///{folder}/dealer.db",
-                    house="house.example",
-                    tables=settings["idle_tables"],
-                    archive=folder / "archive",
+                    ServiceOptions(
+                        house="house.example",
+                        tables=settings["idle_tables"],
+                        archive=folder / "archive",
+                        clock=self.clock,
+                    ),
                     marks=self.marks(),
-                    clock=self.clock,
                     **options,
                 ) as service,
                 serve(

@@ -78,7 +78,7 @@ def serve(*, context: typer.Context, **given: Any) -> None:
 async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     from dealer.gateway import serve as open_gateway
     from dealer.gateway.observe.tracing import tracing
-    from dealer.service.build import open_service
+    from dealer.service.build import ServiceOptions, open_service
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -98,25 +98,27 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     async with (
         open_service(
             settings.database,
-            house=settings.house,
+            ServiceOptions(
+                house=settings.house,
+                memory=settings.memory * MIB,
+                tables=settings.tables,
+                per_network=settings.lobby_per_address,
+                webhook_give_up_ms=age_ms("--webhook-give-up", settings.webhook_give_up),
+                insecure_test_decks=settings.insecure_test_decks,
+                program=program_note(),
+                archive=settings.archive,
+            ),
             house_key=settings.house_key,
-            memory=settings.memory * MIB,
             marks=settings.marks,
-            tables=settings.tables,
-            per_network=settings.lobby_per_address,
             close_empty_ms=age_ms("--close-empty", settings.close_empty),
             close_idle_ms=age_ms("--close-idle", settings.close_idle),
             close_decks_ms=age_ms("--close-decks", settings.close_decks),
             disk_floor=settings.disk_floor * MIB,
-            webhook_give_up_ms=age_ms("--webhook-give-up", settings.webhook_give_up),
-            insecure_test_decks=settings.insecure_test_decks,
-            program=program_note(),
             synchronous=settings.synchronous,
             commit=settings.commit,
             queue=settings.queue,
             batch=settings.batch,
             busy_seconds=settings.busy,
-            archive=settings.archive,
         ) as service,
         open_gateway(
             service,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from dealer.service.build import open_service
+from dealer.service.build import ServiceOptions, open_service
 from dealer.service.tables.live_table import CommitNotice, LiveTable
 from tests.simulation.checks import restored_tables_are_closed
 from tests.simulation.core.stream import Stream
@@ -44,11 +44,13 @@ class CoreNode(Node):
         try:
             async with open_service(
                 f"sqlite:///{folder}/dealer.db",
-                house="house.example",
-                tables=settings["idle_tables"],
-                archive=folder / "archive",
+                ServiceOptions(
+                    house="house.example",
+                    tables=settings["idle_tables"],
+                    archive=folder / "archive",
+                    clock=self.clock,
+                ),
                 marks=self.marks(),
-                clock=self.clock,
                 **options,
             ) as service:
                 service.notices.listen(self._publish)
