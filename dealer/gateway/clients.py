@@ -7,7 +7,6 @@ import logging
 import re
 from asyncio import sleep
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from websockets.exceptions import NegotiationError
 from websockets.http11 import Request, Response
@@ -37,19 +36,30 @@ _SILENT_PINGS = 2
 _WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
 
 
-class Endpoint(Protocol):
+class Endpoint:
     """What requests to some paths are for: the WebSocket, `/rpc`, decks, and pages.
 
-    `keeps` says whether they have bodies, and their connections are kept.
+    `keeps` says whether they have bodies, and their connections are kept. `admit` is the check of a
+    request by its head, one of `Admission`.
     """
 
-    keeps: bool
+    keeps = False
+
+    def __init__(
+        self,
+        context: GatewayContext,
+        admit: Callable[[ClientConnection, Request], Response | None],
+    ) -> None:
+        self._context = context
+        self._admit = admit
 
     def check(self, connection: ClientConnection, request: Request) -> Response | None:
-        """The answer to a request that is refused by its head."""
+        """The answer to a request that is refused by its head; None for any other."""
+        return self._admit(connection, request)
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
-        """Have the request answered."""
+        """Have the request answered, now or later."""
+        raise NotImplementedError
 
     def count(self, status: int) -> None:
         """A request was answered with this status."""
@@ -206,21 +216,8 @@ async def disconnect(clients: Sequence[ClientConnection], *, within: float) -> N
         connection.drain()
 
 
-class WebSocketEndpoint:
-    """`/ws`, with or without a table: answers the handshake, and begins a session.
-
-    `check` admits or refuses a request by its head.
-    """
-
-    keeps = False
-
-    def __init__(
-        self,
-        context: GatewayContext,
-        check: Callable[[ClientConnection, Request], Response | None],
-    ) -> None:
-        self._context = context
-        self.check = check
+class WebSocketEndpoint(Endpoint):
+    """`/ws`, with or without a table: answers the handshake, and begins a session."""
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
         if not connection.upgrade(request, _select_subprotocol):
@@ -232,8 +229,6 @@ class WebSocketEndpoint:
         connection.open(Dispatcher(session))
         if key is not None and not self._context.service.service_keys.is_valid(key):
             connection.end_service()
-
-    def count(self, status: int) -> None: ...
 
 
 def is_socket(path: str) -> bool:

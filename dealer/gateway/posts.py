@@ -7,7 +7,6 @@ a key that is not valid, 413, 415, 429 where a rate is exceeded, 503 while the s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from http import HTTPStatus
 from math import ceil
 from time import perf_counter
@@ -17,7 +16,7 @@ from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError, RateLimited
-from dealer.gateway.clients import ClientConnection
+from dealer.gateway.clients import ClientConnection, Endpoint
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.net.responses import response
 from dealer.gateway.rate_limit.budgets import ClientBudget
@@ -35,22 +34,13 @@ ENDED_SECONDS = 60
 """`Retry-After` for a client whose connection is closed for its rate."""
 
 
-class RpcEndpoint:
-    """Runs the requests to `/rpc`; `check` admits or refuses a request by its head."""
+class RpcEndpoint(Endpoint):
+    """Runs the requests to `/rpc`."""
 
     keeps = True
 
-    def __init__(
-        self,
-        context: GatewayContext,
-        check: Callable[[ClientConnection, Request], Response | None],
-    ) -> None:
-        self._context = context
-        self._check = check
-
     def check(self, connection: ClientConnection, request: Request) -> Response | None:
-        refusal = self._check(connection, request)
-        return refusal or content_refused(request.headers)
+        return super().check(connection, request) or content_refused(request.headers)
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
         Post(self._context, connection).run(body)

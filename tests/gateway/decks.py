@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from dealer.gateway import Gateway
-from dealer.gateway.decks.cards import CARDS
+from dealer.gateway.decks.parameters import CARDS
 from tests.gateway.conftest import serving
 from tests.service.bare_service import bare_service
 

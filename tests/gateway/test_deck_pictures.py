@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dealer.gateway import Gateway
-from dealer.gateway.decks.cards import picture
+from dealer.gateway.decks.parameters import picture
 from dealer.gateway.pages.static_files import StaticFiles
 from tests.gateway.decks import ORDER, Decks, deck_server, decks
 from tests.gateway.http_client import get

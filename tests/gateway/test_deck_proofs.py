@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway.decks.cards import shown
+from dealer.gateway.decks.parameters import shown
 from dealer.proof.verify import verify
 from tests.gateway.decks import ORDER, Decks, deck_server, decks
 from tests.web.js_verifier import Bundle, compare

@@ -27,8 +27,16 @@ from dealer.game.events import CardDrawn
 from dealer.game.rules import WAIT_MS_DEFAULT
 from dealer.game.stacks import DECK, hand, pile
 from dealer.game.state import Round, Table
-from dealer.gateway.decks.cards import JOKERS, contents_of, described, logged, shown, standard
-from dealer.gateway.decks.parameters import OriginalError, Parameters
+from dealer.gateway.decks.parameters import (
+    JOKERS,
+    OriginalError,
+    Parameters,
+    contents_of,
+    described,
+    logged,
+    shown,
+    standard,
+)
 from dealer.gateway.rate_limit import costs
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.session.context import GatewayContext
@@ -37,7 +45,7 @@ from dealer.service.tables.decks import EMPTY_PILE, RULE, UNSHUFFLED, DeckNotes
 from dealer.service.tables.execution import resolve
 
 ATTEMPTS = 3
-"""How often the cards of a command are chosen, where another client was quicker."""
+"""How often a request is carried out, where the client of another node was quicker."""
 
 SEAT = 1
 API = commands.Actor(host=True, seat=SEAT)
@@ -48,8 +56,7 @@ OPEN = pile("(drawn)")
 _PILE = "pile:"
 
 Members = dict[str, Any]
-Choice = tuple[list[str], list[commands.Command]]
-"""The codes of cards for the answer, and the commands to execute."""
+Commands = list[commands.Command]
 
 
 @dataclass(slots=True)
@@ -59,6 +66,9 @@ class Deck:
     `log_notes` are what the log says besides its cards. `given` are the request's parameters; from
     its path come `pile`, the name of a pile or "", and `where`: top, bottom or random. `images` is
     the address of the cards' pictures.
+
+    Between the choice of cards and the commands with them nothing is awaited, so that the request
+    of another client of this node does not come between them.
     """
 
     context: GatewayContext
@@ -69,6 +79,19 @@ class Deck:
     pile: str
     where: str
     images: str
+    version: int = 0  # on which the newest command was decided; 0 where no other may follow it
+
+    async def run(self, operation: Callable[[Deck], Awaitable[Members]]) -> Members:
+        """The members of the answer; begins again where another node has changed the deck."""
+        for attempt in range(1, ATTEMPTS + 1):
+            self.version = self.table.version
+            try:
+                return await operation(self)
+            except Refused as refusal:
+                changed = self.version and self.table.version > self.version
+                if attempt == ATTEMPTS or refusal.temporary or not changed:
+                    raise
+        raise AssertionError("unreachable")
 
     @property
     def table(self) -> Table:
@@ -105,7 +128,7 @@ class Deck:
         elif given.has("cards") or given.flag("jokers_enabled") is not None:
             raise BadRequest("With remaining=true the cards stay: leave out other parameters.")
         else:
-            await self._change(self._shuffling)
+            await self._execute(*self._shuffling())
         return {**self._remaining(), "shuffled": True}
 
     async def draw(self) -> Members:
@@ -115,45 +138,40 @@ class Deck:
         its order, bottom first.
         """
         stack, count = await self._stack(), self.given.count()
-
-        def choose() -> Choice:
-            slots = self._cards(stack)
-            if self.pile and count > len(slots):
-                raise OriginalError(_too_few(count))
-            if self.where == "random":
-                count_left = min(count, len(slots))
-                return [], [commands.DrawAtRandom(API, count_left, stack)] if count_left else []
+        slots = self._cards(stack)
+        if self.pile and count > len(slots):
+            raise OriginalError(_too_few(count))
+        if self.where == "random":
+            drawn = min(count, len(slots))
+            random = [commands.DrawAtRandom(API, drawn, stack)] if drawn else []
+            events = (event for done in await self._execute(*random) for event in done.events)
+            codes = [shown(each.card or "") for each in events if isinstance(each, CardDrawn)]
+        else:
             bottom = self.where == "bottom"
             end = slots[:count] if bottom else slots[max(len(slots) - count, 0) :]
-            return self._taking(stack, end if self.pile or bottom else end[::-1])
-
-        codes = await self._change(choose)
+            codes = await self._take(stack, end if self.pile or bottom else end[::-1])
         if self.pile:
             return await self._with_piles(codes)
         error = {} if len(codes) == count else {"success": False, "error": _too_few(count)}
         return {"cards": self._described(codes), **self._remaining(), **error}
 
-    async def draw_next(self) -> Members:
-        """The next cards of a deck; refused for cards that are named."""
-        if named := self.given.cards():
+    async def draw_chosen(self) -> Members:
+        """Cards of a pile by name, where any are named; else as `draw`."""
+        named = self.given.cards()
+        if not named:
+            return await self.draw()
+        if not self.pile:
             raise OriginalError(
                 f"A deck gives its next cards, and {','.join(named)} by name only from a pile: use "
                 "count here, and cards with pile/NAME/draw/."
             )
-        return await self.draw()
-
-    async def draw_from_pile(self) -> Members:
-        """Cards of a pile, by name or as `draw`."""
-        if not self.given.cards():
-            return await self.draw()
-        stack, chosen = await self._stack(), await self._chosen()
-        return await self._with_piles(await self._change(lambda: self._taking(stack, chosen())))
+        stack = await self._stack()
+        return await self._with_piles(await self._take(stack, await self._chosen()))
 
     async def give_back(self) -> Members:
         """Return cards below the deck, one below the other: drawn ones, or those of a pile."""
         await self._stack()
-        chosen = await self._chosen()
-        await self._change(lambda: self._moving(chosen(), DECK))
+        await self._execute(*self._moving(await self._chosen(), DECK))
         return await self._with_piles() if self.pile else self._remaining()
 
     async def close(self) -> Members:
@@ -167,18 +185,14 @@ class Deck:
         stack, named = pile(self.pile), self.given.cards()
         if named is None:
             raise OriginalError("You must specify cards to add to the pile.")
-        await self._change(lambda: self._looking_at(*self._piles()))
+        await self._execute(*self._looking_at(*self._piles()))
         is_new = self.pile not in await self._pile_names()
         refusal = "Only drawn cards and cards of piles go onto a pile; these are neither: {codes}."
-
-        def choose() -> Choice:
-            among = [*self._drawn(), *self._cards(*map(pile, self._piles()))]
-            codes, chosen = self._moving(self._find(named, among, refusal), stack)
-            if is_new and not chosen:
-                chosen.append(commands.AddNote(API, EMPTY_PILE, self.pile))
-            return codes, chosen
-
-        await self._change(choose)
+        among = [*self._drawn(), *self._cards(*map(pile, self._piles()))]
+        chosen = self._moving(self._find(named, among, refusal), stack)
+        if is_new and not chosen:
+            chosen.append(commands.AddNote(API, EMPTY_PILE, self.pile))
+        await self._execute(*chosen)
         return await self._with_piles()
 
     async def list_pile(self) -> Members:
@@ -190,7 +204,7 @@ class Deck:
         if self.pile not in names and (names or len(self.table.round_versions) > 1):
             return await self._with_piles()
         stack = await self._stack()
-        await self._change(lambda: self._looking_at(self.pile))
+        await self._execute(*self._looking_at(self.pile))
         members = await self._with_piles()
         codes = self._codes(self._cards(stack))
         members["piles"][self.pile]["cards"] = self._described(codes)
@@ -199,7 +213,7 @@ class Deck:
     async def shuffle_pile(self) -> Members:
         """Shuffle a pile."""
         await self._stack()
-        await self._change(self._shuffling)
+        await self._execute(*self._shuffling())
         return await self._with_piles()
 
     # The state
@@ -250,20 +264,16 @@ class Deck:
             raise OriginalError(refusal.format(codes=",".join(missing)))
         return [slot for _, slot in found if slot is not None]
 
-    async def _chosen(self) -> Callable[[], list[int]]:
-        """Chooses the cards that are named, or all, of the pile, or of the drawn ones."""
+    async def _chosen(self) -> list[int]:
+        """The cards that are named, or all, of the pile, or of the drawn ones."""
         named = self.given.cards()
         refusal = "Only drawn cards that are in no pile return to the deck; these are not: {codes}."
         if self.pile:
             refusal = f"The pile, {self.pile} does not contain the requested cards."
             if named is not None:
-                await self._change(lambda: self._looking_at(self.pile))
-
-        def choose() -> list[int]:
-            among = self._cards(pile(self.pile)) if self.pile else self._drawn()
-            return among if named is None else self._find(named, among, refusal)
-
-        return choose
+                await self._execute(*self._looking_at(self.pile))
+        among = self._cards(pile(self.pile)) if self.pile else self._drawn()
+        return among if named is None else self._find(named, among, refusal)
 
     # Members of answers
 
@@ -282,45 +292,47 @@ class Deck:
 
     # Commands
 
-    def _shuffling(self) -> Choice:
+    def _shuffling(self) -> Commands:
         stack = pile(self.pile) if self.pile else DECK
-        return [], [commands.StartShuffle(API, stack)] if self.round.cards(stack) else []
+        return [commands.StartShuffle(API, stack)] if self.round.cards(stack) else []
 
-    def _taking(self, source: str, slots: Sequence[int]) -> Choice:
-        """Draw these cards from a stack.
+    async def _take(self, source: str, slots: Sequence[int]) -> list[str]:
+        """Draw these cards from a stack; their codes.
 
         They are named: a count would draw others where another node was quicker.
         """
         reached = tuple(slot for slot in slots if self.round.drawable[slot])
         others = tuple(slot for slot in slots if not self.round.drawable[slot])
-        chosen: list[commands.Command] = []
+        chosen: Commands = []
         if reached:
             chosen.append(commands.Draw(API, len(reached), source, cards=reached))
         if others:
             chosen.append(commands.Move(API, "pile", source, OPEN, cards=others, face="up"))
-        return self._codes(slots), chosen
+        codes = self._codes(slots)
+        await self._execute(*chosen)
+        return codes
 
-    def _moving(self, slots: Iterable[int], to: str) -> Choice:
+    def _moving(self, slots: Iterable[int], to: str) -> Commands:
         """Put cards on top of a pile, or below the deck.
 
         Each goes on top of the one before it, and in the deck below the one before it.
         """
         source = {slot: stack for stack, held in self.round.stacks.items() for slot in held}
-        moved: list[commands.Command] = []
+        moved: Commands = []
         for stack, some in groupby(slots, key=lambda slot: source[slot]):
             action = "return" if (stack, to) == (HAND, DECK) else "pile"
             where: Literal["top", "bottom"] = "bottom" if to == DECK else "top"
             moved.append(commands.Move(API, action, stack, to, cards=tuple(some), where=where))
-        return [], moved
+        return moved
 
-    def _looking_at(self, *names: str) -> Choice:
+    def _looking_at(self, *names: str) -> Commands:
         """See the cards of these piles that a shuffle has hidden; the log says so."""
         hidden = [
             stack
             for stack in map(pile, names)
             if not all(self.round.sees(SEAT, slot) for slot in self.round.cards(stack))
         ]
-        return [], [commands.Show(API, stack, to=SEAT, whole=True) for stack in hidden]
+        return [commands.Show(API, stack, to=SEAT, whole=True) for stack in hidden]
 
     async def begin(self, *, shuffle: bool) -> None:
         """Open the first round of a new deck."""
@@ -348,30 +360,13 @@ class Deck:
         closing = [] if self.table.round is None else [commands.CloseRound(API)]
         await self._execute(*closing, *beginning)
 
-    async def _change(self, choose: Callable[[], Choice]) -> list[str]:
-        """Execute what `choose` chooses from the cards; the codes, or those of a random draw.
-
-        It chooses again where another client changed the deck before the first command.
-        """
-        for attempt in range(1, ATTEMPTS + 1):
-            version = self.table.version
-            codes, chosen = choose()
-            try:
-                done = await self._execute(*chosen)
-            except Refused as refusal:
-                changed = self.table.version > version
-                if attempt == ATTEMPTS or len(chosen) > 1 or refusal.temporary or not changed:
-                    raise
-            else:
-                events = (event for each in done for event in each.events)
-                return codes or [shown(e.card or "") for e in events if isinstance(e, CardDrawn)]
-        raise AssertionError("unreachable")
-
     async def _execute(self, *chosen: commands.Command) -> list[CommandResult]:
         """Execute commands one after the other, which share a commit; raises the first refusal."""
         if not chosen:
             return []
         table, budget = self.table, self.budget
+        # A refusal of several commands may be that of the last one, after the others were executed.
+        self.version = 0 if len(chosen) > 1 else table.version
         # A round that is opened is shuffled, too: its deck is not at the table yet.
         opened = sum(len(each.deck) for each in chosen if isinstance(each, commands.OpenRound))
         written = sum(costs.bytes_written(each, table) for each in chosen)
@@ -380,6 +375,7 @@ class Deck:
             budget.charge(sum(costs.weight(each, table) for each in chosen) + opened / 52)
             # All in this step of the loop, so that none of another client comes between them.
             done = await asyncio.gather(*map(self._submit, chosen))
+        self.version = self.table.version
         for each in done:
             budget.cpu.step(costs.event_seconds(each.events))
         return done

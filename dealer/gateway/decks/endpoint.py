@@ -19,10 +19,9 @@ from weakref import WeakKeyDictionary
 from websockets.http11 import Request, Response
 
 from dealer import errors
-from dealer.gateway.clients import ClientConnection
-from dealer.gateway.decks.cards import picture
+from dealer.gateway.clients import ClientConnection, Endpoint
 from dealer.gateway.decks.deck import Deck, Members
-from dealer.gateway.decks.parameters import OriginalError, Parameters
+from dealer.gateway.decks.parameters import OriginalError, Parameters, picture
 from dealer.gateway.net.responses import response
 from dealer.gateway.pages.error_pages import refusal_of
 from dealer.gateway.pages.static_files import KINDS, StaticFiles
@@ -78,23 +77,25 @@ OPERATIONS = (
     Operation(
         "shuffle", f"{_DECK}/shuffle|/api/shuffle/{_OLD}", Deck.shuffle, ("remaining", *_NEW)
     ),
-    Operation("draw", f"{_DECK}/draw{_WHERE}|/api/draw/{_OLD}", Deck.draw_next, ("count", "cards")),
+    Operation(
+        "draw", f"{_DECK}/draw{_WHERE}|/api/draw/{_OLD}", Deck.draw_chosen, ("count", "cards")
+    ),
     Operation("return", f"{_DECK}/return", Deck.give_back, ("cards",)),
     Operation("close", f"{_DECK}/close", Deck.close),
     Operation("pile.add", f"{_PILE}/add", Deck.add_to_pile, ("cards",)),
     Operation("pile.list", f"{_PILE}/list", Deck.list_pile),
     Operation("pile.shuffle", f"{_PILE}/shuffle", Deck.shuffle_pile),
     Operation("pile.return", f"{_PILE}/return", Deck.give_back, ("cards",)),
-    Operation("pile.draw", f"{_PILE}/draw{_WHERE}", Deck.draw_from_pile, ("cards", "count")),
+    Operation("pile.draw", f"{_PILE}/draw{_WHERE}", Deck.draw_chosen, ("cards", "count")),
 )
 """In the order in which a path is compared with them; the slash at its end is optional."""
 
 
-class DecksEndpoint:
+class DecksEndpoint(Endpoint):
     """Answers requests below `/api/` and for pictures of cards.
 
-    `check` admits or refuses a request by its head; `web` has the pictures. `path` is the path
-    under which clients reach this server, for the addresses in answers.
+    `web` has the pictures. `path` is the path under which clients reach this server, for the
+    addresses in answers.
     """
 
     keeps = True
@@ -102,22 +103,19 @@ class DecksEndpoint:
     def __init__(
         self,
         context: GatewayContext,
-        check: Callable[[ClientConnection, Request], Response | None],
+        admit: Callable[[ClientConnection, Request], Response | None],
         web: StaticFiles,
         *,
         path: str,
     ) -> None:
-        self._context = context
-        self._check = check
+        super().__init__(context, admit)
         self._web = web
         self._path = path
         self._notes: WeakKeyDictionary[LiveTable, DeckNotes] = WeakKeyDictionary()
 
     def check(self, connection: ClientConnection, request: Request) -> Response | None:
-        refusal = self._check(connection, request)
+        refusal = super().check(connection, request)
         return None if refusal is None else _as_json(refusal)
-
-    def count(self, status: int) -> None: ...
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
         path, method = request.path.partition("?")[0], request.method
@@ -185,7 +183,7 @@ class DecksEndpoint:
             deck = Deck(self._context, table, budget, notes, given, pile, where, images)
             if operation.opens is not None:
                 await deck.begin(shuffle=operation.opens)
-            members = {"success": True, "deck_id": id} | await operation.run(deck)
+            members = {"success": True, "deck_id": id} | await deck.run(operation.run)
             answer = _json(HTTPStatus.OK, json.dumps(members | _proof(table, base)))
         except errors.DealerError as error:
             outcome = error.reason if isinstance(error, errors.Refused) else "unavailable"

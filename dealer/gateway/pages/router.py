@@ -15,7 +15,7 @@ from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError
-from dealer.gateway.clients import ClientConnection
+from dealer.gateway.clients import ClientConnection, Endpoint
 from dealer.gateway.net.responses import PAGE, framing, page_policy, response, root_from
 from dealer.gateway.pages.appearance import Appearance
 from dealer.gateway.pages.error_pages import ErrorPages, refusal_of
@@ -39,21 +39,19 @@ _HASHED = re.compile(r"/web/(?P<folder>[0-9a-f]{16})/(?P<path>[\w./-]+)")
 _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
 
 
-class Router:
+class Router(Endpoint):
     """Answers every HTTP request that is no WebSocket handshake.
 
     `documents` are JSON documents by path, each made on its first request; those of `catalogue` are
     among them. `web` are the files of the pages. `frame_ancestors` are the origins whose pages may
     show these pages in a frame. `path` is the path under which clients reach this server; the
-    targets of requests are without it. `check` admits or refuses a request by its head.
+    targets of requests are without it.
     """
-
-    keeps = False
 
     def __init__(
         self,
         context: GatewayContext,
-        check: Callable[[ClientConnection, Request], Response | None],
+        admit: Callable[[ClientConnection, Request], Response | None],
         *,
         documents: Mapping[str, Callable[[], bytes]],
         catalogue: Catalogue,
@@ -62,8 +60,7 @@ class Router:
         web: StaticFiles,
         path: str,
     ) -> None:
-        self._context = context
-        self._check = check
+        super().__init__(context, admit)
         self._tasks: set[asyncio.Task[None]] = set()
         self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._path = path
@@ -78,10 +75,8 @@ class Router:
         self._framing = framing(frame_ancestors)
 
     def check(self, connection: ClientConnection, request: Request) -> Response | None:
-        refusal = self._check(connection, request)
+        refusal = super().check(connection, request)
         return None if refusal is None else self._error_pages.instead_of(request, refusal)
-
-    def count(self, status: int) -> None: ...
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
         task = asyncio.get_running_loop().create_task(self._run(connection, request))
