@@ -98,11 +98,11 @@ class Bundles:
             size, _ = await self._service.checkpoints.checkpoint(live_table, writing=writing)
         else:
             await self._require_signed(live_table, size)
-        packed = public and takes_gzip(request)
         lines: Lines = partial(self._service.bundle, live_table, size=size)
         if not fixed:
             # Relative, so that it holds behind a proxy that serves this under a path.
             where = {"Content-Location": f"bundle.jsonl?size={size}"}
+            packed = public and takes_gzip(request)
             more = Download(gzip=packed).headers() | where
             blocks = blocks_of(lines(), self._reading)
             await stream(
@@ -124,16 +124,7 @@ class Bundles:
                 self._measured.popitem(last=False)
         measured = self._measured[key]
         pieces = self._pieces(partial(_as_measured, lines, measured))
-        download = Download(measured.etag, packed, stored=public)
-        return await send_part(
-            connection,
-            request,
-            pieces,
-            measured.length,
-            download,
-            kind=JSONL,
-            seconds=_longest_pause(connection),
-        )
+        return await _send(connection, request, measured, pieces, public=public)
 
     async def of_archived(
         self,
@@ -156,16 +147,7 @@ class Bundles:
             pieces = self._pieces(lines)
         if measured is None:
             return None
-        download = Download(measured.etag, public and takes_gzip(request), stored=public)
-        return await send_part(
-            connection,
-            request,
-            pieces,
-            measured.length,
-            download,
-            kind=JSONL,
-            seconds=_longest_pause(connection),
-        )
+        return await _send(connection, request, measured, pieces, public=public)
 
     async def _require_signed(self, live_table: LiveTable, size: int) -> None:
         """Raise UnknownTable unless the house has signed the table at this size."""
@@ -188,6 +170,22 @@ class Bundles:
 
     def _pieces(self, lines: Lines) -> Pieces:
         return lambda span: part_of(blocks_of(lines(), self._reading), span)
+
+
+async def _send(
+    connection: ClientConnection,
+    request: Request,
+    measured: Measured,
+    pieces: Pieces,
+    *,
+    public: bool,
+) -> Response | None:
+    """Send a bundle that cannot change, or the part of it that is asked for."""
+    download = Download(measured.etag, public and takes_gzip(request), stored=public)
+    wait = _longest_pause(connection)
+    return await send_part(
+        connection, request, pieces, measured.length, download, kind=JSONL, seconds=wait
+    )
 
 
 def _longest_pause(connection: ClientConnection) -> float:

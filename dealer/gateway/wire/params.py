@@ -54,6 +54,7 @@ ToSeat = Annotated[WholeNumber, "the seat that receives the cards"]
 Round = Annotated[events.Round, WHOLE]
 ShuffleIndex = Annotated[events.ShuffleIndex, WHOLE]
 Bot = Annotated[bool, "whether the player is a program, as it or its service says"]
+CARDS = "codes, or slots where a face is not known"
 Cards = Annotated[CardsOrSlots, "codes (`As`, `Td`), or slots where a face is not known"]
 Count = Annotated[Annotated[int, Meta(title="CardCount", ge=1, le=DECK_MAX)], "how many cards"]
 All = Annotated[bool, "all cards, which keep their order, instead of `cards` or `count`"]
@@ -366,10 +367,7 @@ class DeckCut(Command, kw_only=True):
 
 
 class DeckReturn(Command, kw_only=True):
-    cards: Annotated[
-        CardsOrSlots | None,
-        "codes, or slots where a face is not known; may be left out for the top cards",
-    ] = None
+    cards: Annotated[CardsOrSlots | None, f"{CARDS}; may be left out for the top cards"] = None
     count: Annotated[
         Count | None, "so many cards from the top; may be left out for one, or with `cards`"
     ] = None
@@ -400,9 +398,7 @@ class HandPass(Command, kw_only=True):
     """`cards` and `to`; or neither of them, to deliver what was passed."""
 
     cards: Annotated[
-        CardsOrSlots | None,
-        "codes, or slots where a face is not known; may be left out, with `to`, to deliver what "
-        "was passed",
+        CardsOrSlots | None, f"{CARDS}; may be left out, with `to`, to deliver what was passed"
     ] = None
     to: Annotated[
         WholeNumber | None, "the seat that receives the cards; may be left out, with `cards`"
@@ -416,9 +412,7 @@ class HandPass(Command, kw_only=True):
 class HandShow(Command, kw_only=True):
     """Either `cards`, or `all` of the hand."""
 
-    cards: Annotated[
-        CardsOrSlots | None, "codes, or slots where a face is not known; may be left out with `all`"
-    ] = None
+    cards: Annotated[CardsOrSlots | None, f"{CARDS}; may be left out with `all`"] = None
     to: Annotated[
         WholeNumber | None,
         "the only seat that sees the cards; may be left out to show them to everyone",
@@ -439,10 +433,7 @@ class PileDraw(Command, kw_only=True):
     pile: Pile
     count: Count = 1
     source: From = field(default="top", name="from")
-    cards: Annotated[
-        CardsOrSlots | None,
-        "codes, or slots where a face is not known, instead of `count`; may be left out",
-    ] = None
+    cards: Annotated[CardsOrSlots | None, f"{CARDS}, instead of `count`; may be left out"] = None
     all: All = False
 
 
@@ -456,10 +447,7 @@ class PileMove(Command, kw_only=True):
     source: Annotated[
         StackReference | None, "the stack that the cards come from; may be left out with `pile`"
     ] = field(default=None, name="from")
-    cards: Annotated[
-        CardsOrSlots | None,
-        "codes, or slots where a face is not known; may be left out for the top cards",
-    ] = None
+    cards: Annotated[CardsOrSlots | None, f"{CARDS}; may be left out for the top cards"] = None
     count: Annotated[
         Count | None,
         "so many cards from the top; may be left out for one, or with `cards` or `all`",
@@ -471,10 +459,7 @@ class PileMove(Command, kw_only=True):
 
 class PileTurn(Command, kw_only=True):
     pile: Pile
-    cards: Annotated[
-        CardsOrSlots | None,
-        "codes, or slots where a face is not known; may be left out for the top card",
-    ] = None
+    cards: Annotated[CardsOrSlots | None, f"{CARDS}; may be left out for the top card"] = None
     all: All = False
 
 

@@ -61,22 +61,19 @@ class Opened(Result, kw_only=True):
     ref: Ref | None = None
 
 
-class State(Result, kw_only=True):
-    """The table as the caller may see it, with what is needed to check the log from here on."""
-
-    table: Table
-    version: Version
-    state: Annotated[View, "the table as the caller may see it"]
-    edge: Annotated[list[str], "roots of the full subtrees of the log, largest first, in hex"]
-    checkpoint: SignedHead
-
-
 class PastState(Result, kw_only=True):
     """The table at an earlier version, as this viewer could see it then; nothing is signed."""
 
     table: Table
     version: Version
     state: Annotated[View, "the table as the caller may see it"]
+
+
+class State(PastState, kw_only=True):
+    """The table as the caller may see it, with what is needed to check the log from here on."""
+
+    edge: Annotated[list[str], "roots of the full subtrees of the log, largest first, in hex"]
+    checkpoint: SignedHead
 
 
 class Joined(State, kw_only=True):
