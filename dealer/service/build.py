@@ -71,7 +71,7 @@ log_ = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceOptions:
-    """What the parts of a service are told.
+    """Settings of the parts of a service.
 
     `house` is the name of the house in origins, without space or `+`. Tables in memory take about
     `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most

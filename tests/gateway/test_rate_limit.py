@@ -147,7 +147,7 @@ def test_bytes_exceed_the_budget_by_at_most_one_command(paid) -> None:
     for pause, cost in paid:
         now += pause
         with suppress(RateLimited):
-            client.charge_write(cost, now)
+            client.admit_write(cost, now)
             written += cost
         assert written <= LIMITS.address_bytes_burst + LIMITS.address_bytes * now + 3000
 

@@ -90,7 +90,7 @@ class TableDownloads:
         if not table.rules.watched and not await self._may_read(connection, live_table.id):
             self._require_token(request, live_table.id, table)
         self._require_no_debt(connection)
-        writing = partial(self._charge_write, connection)
+        writing = partial(self._admit_write, connection)
         if what == BUNDLE:
             return await self._bundles.of_live(connection, request, live_table, writing=writing)
         number = self._histories.round_of(what)
@@ -146,9 +146,9 @@ class TableDownloads:
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
         self._service.tokens.of(state.key).actor(table, state, bearer_of(request.headers) or "")
 
-    def _charge_write(self, connection: ClientConnection) -> None:
+    def _admit_write(self, connection: ClientConnection) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""
-        connection.budget.charge_write(BYTES_PER_COMMIT, self._context.clock())
+        connection.budget.admit_write(BYTES_PER_COMMIT, self._context.clock())
 
     def _require_no_debt(self, connection: ClientConnection) -> None:
         """Raise RateLimited while the address owes processor time."""

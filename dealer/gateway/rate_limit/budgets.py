@@ -255,7 +255,7 @@ class ClientBudget:
             bucket = self.written
             tokens = bucket.tokens + (now - bucket.at) * bucket.rate
             if tokens < 1.0:
-                self.charge_write(written, now)  # which refuses it
+                self.admit_write(written, now)  # which refuses it
             bucket.tokens, bucket.at = min(tokens, bucket.burst) - written, now
         return longest
 
@@ -267,8 +267,8 @@ class ClientBudget:
         """Seconds for which processor time is owed; 0.0 if none is."""
         return 0.0 if self.cpu.level(now) >= 0.0 else self.cpu.wait(0.0, now)
 
-    def charge_write(self, written: int, now: float) -> None:
-        """Charge bytes that are about to be written to disk for this address.
+    def admit_write(self, written: int, now: float) -> None:
+        """Admit bytes that are about to be written to disk for this address.
 
         Raises RateLimited, with nothing charged, while earlier writes are owed.
         """
@@ -289,7 +289,7 @@ class ClientBudget:
         Raises RateLimited without running the block where one of them is over its limit; refunds
         what the block refuses.
         """
-        self.charge_write(written, now)
+        self.admit_write(written, now)
         tables = {self.tables: 1, self.house_tables: decks} if decks else {}
         wait = max((bucket.wait(1.0, now) for bucket in tables), default=0.0)
         if wait:

@@ -71,10 +71,10 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
         if after > version or version - after > context.limits.resume:
             return await _resume_from_snapshot(session, membership, after)
 
-        def charge_write() -> None:
-            session.budget.charge_write(BYTES_PER_COMMIT, context.clock())
+        def admit_write() -> None:
+            session.budget.admit_write(BYTES_PER_COMMIT, context.clock())
 
-        size, note = await context.service.checkpoints.checkpoint(live_table, writing=charge_write)
+        size, note = await context.service.checkpoints.checkpoint(live_table, writing=admit_write)
         await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
     table = live_table.table_id
     answer = r.Resumed(checkpoint=note, **seat_and_host(membership), table=table, version=size)
