@@ -95,8 +95,8 @@ class CommandProcessor:
         self._rejections = Rejections(
             log,
             reader,
+            self.lifecycle,
             tasks,
-            catch_up=self.lifecycle.catch_up,
             submit=self.submit,
             answer_repeated=self.answer_repeated,
         )

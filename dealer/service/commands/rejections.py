@@ -11,10 +11,11 @@ All of this holds as well for a command that changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from dealer.eventlog import Log
 from dealer.service.commands.background_tasks import BackgroundTasks
+from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.tables.event_reader import EventReader
 from dealer.service.tables.execution import (
     ATTEMPTS,
@@ -31,23 +32,22 @@ class Rejections:
     """The rejections of one processor, which gives its functions.
 
     `submit` decides a command again, and `answer_repeated` answers one that was carried out.
-    `catch_up` brings a table up to the log's head.
     """
 
     def __init__(
         self,
         log: Log,
         reader: EventReader,
+        lifecycle: TableLifecycle,
         tasks: BackgroundTasks,
         *,
-        catch_up: Callable[[LiveTable], Awaitable[None]],
         submit: Callable[[LiveTable, CommandExecution], None],
         answer_repeated: Callable[[LiveTable, CommandExecution, StoredCommand], None],
     ) -> None:
         self._log = log
         self._reader = reader
         self._tasks = tasks
-        self._catch_up = catch_up
+        self._lifecycle = lifecycle
         self._submit = submit
         self._answer_repeated = answer_repeated
 
@@ -108,7 +108,7 @@ class Rejections:
             while live_table.pending_rejections:
                 pending, live_table.pending_rejections = live_table.pending_rejections, []
                 try:
-                    await self._catch_up(live_table)
+                    await self._lifecycle.catch_up(live_table)
                 except Exception as error:
                     answer = unavailable(failed("confirming refusals failed", error))
                     for execution, _, _ in pending:
