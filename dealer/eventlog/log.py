@@ -18,11 +18,10 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.backends import backend
-from dealer.eventlog.commit_policy import MODES, CommitPolicy
 from dealer.eventlog.protocols import Reader
 from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
-from dealer.eventlog.writer import Slice, Writer
+from dealer.eventlog.writer import MODES, CommitPolicy, Slice, Writer
 
 T = TypeVar("T")
 

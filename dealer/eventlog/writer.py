@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -38,7 +38,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, DatabaseLocked, Overloaded, Unavailable
-from dealer.eventlog.commit_policy import CommitPolicy
 from dealer.eventlog.protocols import Store
 from dealer.eventlog.rows import Append, Result, reject, resolve
 from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
@@ -49,6 +48,56 @@ Committed = Callable[[list[tuple[Append, Result]]], None]
 
 BATCHES_PER_SLICE = 64
 """While the queue is never empty, one slice of idle work runs after so many batches."""
+
+
+MODES = ("auto", "thread", "loop")
+
+QUICK = 0.001
+"""The loop commits after the mean of the durations has fallen below so many seconds."""
+
+SLOW = 0.002
+"""The writer thread commits after the mean has risen above so many seconds."""
+
+FAILED = 1.0
+"""The duration in seconds that a failed commit counts as: the thread commits for a while."""
+
+MAX_ROWS = 256
+"""Rows above which a batch goes to the writer thread however quick the disk is."""
+
+_WEIGHT = 1 / 16
+
+
+class CommitPolicy:
+    """Whether the loop commits, by the exponentially weighted mean of the last durations.
+
+    A commit on the event loop's thread saves four switches between threads, but nothing else of
+    the server runs meanwhile. `mode` is one of `MODES`: with `thread` or `loop` the durations
+    decide nothing. With `auto` the thread begins. `on_loop` may be read on any thread; `measured`
+    and `failed` are called by the thread that commits, while it holds the writer's lock.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self.on_loop = mode == "loop"
+        self.mean = SLOW
+        self._fixed = mode != "auto"
+
+    def allows(self, queue: Collection[Append]) -> bool:
+        """Whether the loop may write these appends in one batch."""
+        return (
+            self.on_loop
+            and len(queue) <= MAX_ROWS
+            and sum([len(append.rows) for append in queue]) <= MAX_ROWS
+        )
+
+    def measured(self, seconds: float) -> None:
+        """Note how long a COMMIT took, on either thread."""
+        self.mean += (seconds - self.mean) * _WEIGHT
+        if not self._fixed:
+            self.on_loop = self.mean <= (SLOW if self.on_loop else QUICK)
+
+    def failed(self) -> None:
+        self.mean = max(self.mean, FAILED)
+        self.measured(FAILED)
 
 
 class _Job(NamedTuple):

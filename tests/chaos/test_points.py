@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.eventlog.commit_policy import MODES
+from dealer.eventlog.writer import MODES
 from tests.chaos.named_points import ALL, PLAYING, Point
 from tests.chaos.points import die_at_points
 from tests.harness.depth import amount

@@ -14,9 +14,9 @@ import asyncpg
 from sqlalchemy import Connection
 
 from dealer.eventlog import Append, Appended, EventRecord, Log, savepoints
-from dealer.eventlog.commit_policy import MAX_ROWS
 from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.savepoints import SavedTable
+from dealer.eventlog.writer import MAX_ROWS
 
 
 def _row(version: int, command: str) -> EventRecord:

@@ -6,8 +6,8 @@ import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog import Log
-from dealer.eventlog.commit_policy import MAX_ROWS, QUICK, SLOW, CommitPolicy
 from dealer.eventlog.rows import Append
+from dealer.eventlog.writer import MAX_ROWS, QUICK, SLOW, CommitPolicy
 from tests.eventlog.requests import A, append
 
 HARDLY_QUICK = QUICK * 0.9

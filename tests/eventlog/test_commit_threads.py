@@ -14,9 +14,9 @@ from sqlalchemy import event as sqlalchemy_event
 
 from dealer.errors import DatabaseError, DatabaseFull
 from dealer.eventlog import Append, Appended, Log, Result
-from dealer.eventlog.commit_policy import MAX_ROWS
 from dealer.eventlog.sqlite import store as sqlite
 from dealer.eventlog.sqlite.wal import WalCheckpoints
+from dealer.eventlog.writer import MAX_ROWS
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, append, line_of, other_process
 from tests.harness.server_process import PATIENT

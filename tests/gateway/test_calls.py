@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import dealer
-from dealer.eventlog.commit_policy import CommitPolicy
+from dealer.eventlog.writer import CommitPolicy
 from dealer.gateway.server import Gateway, serve
 from dealer.service import Service
 from dealer.service.build import open_service
