@@ -112,7 +112,7 @@ async def test_who_moves_to_a_left_seat_sees_its_hand(open_page, server) -> None
 
 
 async def test_who_comes_to_a_vacated_seat_with_a_ticket_sees_its_hand(open_page, server) -> None:
-    shop = await service_of(server)
+    shop = await service_of(server, "hands")
     table = (await shop.call("table.open"))["table"]
     async with dealt_table(server, shop, table) as (_, (_, bob, _)):
         hand = bob.hand

@@ -26,10 +26,10 @@ async def other_device(page: Page) -> str:
     return link
 
 
-async def service_of(server: ServerProcess) -> RpcClient:
-    """A connection of a service with a new key."""
+async def service_of(server: ServerProcess, name: str) -> RpcClient:
+    """A connection of a service with a new key of this name."""
     async with await Log.open(f"sqlite:///{server.database}") as log:
-        key = await AdminService(log, who="a test").add_service_key("shop", ("open", "seat"))
+        key = await AdminService(log, who="a test").add_service_key(name, ("open", "seat"))
     while True:  # until the server has polled the keys
         try:
             return await RpcClient.connect(server.port, **with_key(key))
@@ -70,7 +70,7 @@ async def test_a_link_to_a_seat_that_was_left_lets_one_watch(open_page, server) 
 
 
 async def test_a_ticket_in_a_link_gives_its_seat_once(open_page, server) -> None:
-    shop = await service_of(server)
+    shop = await service_of(server, "links")
     table = (await shop.call("table.open"))["table"]
     made = await shop.call("seat.ticket", table=table, name="Dora", seat=2, subject="7")
     link = f"/tables/{table}#ticket={made['ticket']}"

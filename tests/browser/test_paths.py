@@ -110,10 +110,12 @@ async def test_a_game_under_a_path_from_the_lobby_to_the_saved_audit(
     await bob.expect_log(re.compile("Ada played"))
     await ada.expect_checks()
     await close_round(page)
-    history = page.get_by_role("link", name="What happened, to read").first
+    await ada.do("Menu")
+    history = page.get_by_role("link", name="What happened, to read")
     assert str(await history.evaluate("link => link.href")).startswith(f"{base}/tables/")
+    await page.keyboard.press("Escape")
 
-    await page.locator(".finished").get_by_role("link").first.click()
+    await page.get_by_role("link", name="Check the shuffle").click()
     await page.wait_for_url(re.compile(f"^{base}/tables/[0-9a-f]+/audit#round=1$"))
     await expect(page.locator("#verdict")).to_be_visible()
     async with page.expect_download() as download:

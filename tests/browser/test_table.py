@@ -9,6 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
+from tests.browser.geometry import resize
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import (
     answer,
@@ -277,7 +278,7 @@ async def test_the_number_of_cards_is_reset_after_its_use(two) -> None:
 
 async def test_the_log_unfolds_over_the_table_on_a_phone(dealt) -> None:
     ada, _ = dealt
-    await ada.set_viewport_size(PHONE)
+    await resize(ada, (PHONE["width"], PHONE["height"]))
     middle, unfold = ada.locator("#middle"), ada.get_by_role("button", name="Show all")
     await expect(unfold).to_be_visible()  # the layout of a phone
     before = await middle.bounding_box()
