@@ -245,7 +245,7 @@ export interface RemoteTable {
   stack(name: string): string[];
   /** The whole table as this viewer may know it: a new, read-only object for each version. */
   readonly state: TableState;
-  /** The events that this client has seen, oldest first, from where it began. */
+  /** The events, oldest first: all of the table's, or the newest where the server sends a snapshot. */
   readonly history: readonly TableEvent[];
   /** What the notes in `history` say about the turn, the dealer button, scores and so on. */
   readonly markers: Markers;

@@ -244,7 +244,8 @@ export class TableSession {
     this.connection.listeners.set(this.id, this);
     this.#attach();
     this.#enqueue(async () => {
-      await this.verifier.begin(snapshotOf(result));
+      // The notes of a game, such as whose turn it is, are in its events and not in a snapshot.
+      if (this.verifier.version) await this.verifier.begin(snapshotOf(result));
       if (this.verifier.version < result.version || !this.verifier.log.linked) this.resume();
     });
   }

@@ -259,6 +259,29 @@ async def test_enter_without_a_seat_watches_and_join_takes_a_seat(clients, real_
     assert seats == [None, True, 2, []]
 
 
+@pytest.mark.parametrize("way", ["watch", "enter", "join"])
+async def test_who_comes_late_knows_what_notes_said_before(clients, real_server, way):
+    """Whose turn it is, its clock, the button, scores and counters."""
+    await clients.sit("ada", url=real_server.url)
+    await clients.connect("late", real_server.url, name="Cleo")
+    markers, versions = await clients.run(
+        """
+        const { ada } = its;
+        for (const [kind, text] of [["turn", "1"], ["clock", "30"], ["dealer_button", "1"],
+          ["score", "1:7"], ["score", "1:-15"], ["counter", "pot:120"]]) {
+          await ada.note(kind, text);
+        }
+        const table = await its.late[args.way](its.table);
+        const { turn, clock, dealerButton, scores, counters } = table.markers;
+        const versions = table.history.map(({ version }) => version);
+        return [[turn, clock, dealerButton, [...scores], [...counters]], versions];
+        """,
+        way=way,
+    )
+    assert markers == [1, 30, 1, [[1, -15]], [["pot", 120]]]
+    assert versions == list(range(1, len(versions) + 1))
+
+
 async def test_presence_is_requested_and_notified(clients, real_server):
     await clients.sit("ada", "bob", url=real_server.url)
     here = await clients.run(
