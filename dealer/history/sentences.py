@@ -11,7 +11,7 @@ from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
 from dealer.game.names import safe_text
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
-from dealer.game.state import PROGRAM, SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.state import PROGRAM, READMIT, SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 from dealer.history.pile_titles import NO_GAMES, NO_TITLES, GameTitles, Titles, title_of, titles_at
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
@@ -168,6 +168,8 @@ class _Describer:
                     if kind == SEAT_MOVE:
                         return self._text("seatMoves", player=who, seat=to)
                     return self._text("seatOffered", player=who, seat=to)
+                if kind == READMIT:
+                    return self._text("readmitted", player=player, name=safe_text(text))
                 if kind != TAKE_BACK:
                     kind, text = safe_text(kind), safe_text(text)
                     return self._text("noted", player=player, kind=kind, text=text)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dealer.errors import HistoryUnavailable
-from dealer.game.commands import Actor, Deal, Move, Pass, TakeBack
+from dealer.game.commands import Actor, AddNote, Deal, Move, Pass, TakeBack, VacateSeat
 from dealer.history.printable import utc
 from dealer.history.sentences import named
 from dealer.history.text import write
@@ -180,6 +180,20 @@ def test_a_history_is_written_in_every_language(tag: str) -> None:
     assert not any("{" in line or "}" in line for line in written)
     assert sum(card in line for line in written) >= 3
     assert any("Ada" in line for line in written)
+
+
+@pytest.mark.parametrize("tag", sorted(languages()))
+def test_a_player_who_may_sit_down_again_is_named(tag: str) -> None:
+    poker = Poker(None, players=2)
+    poker.played.do(VacateSeat(HOST, 2, "too loud"))
+    poker.played.do(AddNote(HOST, "readmit", "Bob"))
+    poker.played.do(AddNote(HOST, "other", "Bob"))
+    *_, readmitted, noted = sentences(lines(poker, language=languages()[tag]))
+    assert "Bob" in readmitted
+    assert "readmit" not in readmitted
+    assert "other" in noted
+    if tag == "en":
+        assert readmitted == "the host lets Bob sit down again"
 
 
 def test_piles_are_called_what_they_are_for() -> None:

@@ -1,9 +1,12 @@
-"""What the table page reads from a table: who played a card, whether a trick is complete."""
+"""What pages read from a table: who played a card, whether a trick is complete, what notes say."""
 
 from __future__ import annotations
 
 import json
 
+import pytest
+
+from dealer.languages.language import languages
 from tests.web.js_verifier import FILE, run_module
 
 HISTORY = (FILE.parent / "table" / "history.js").as_uri()
@@ -81,3 +84,21 @@ def test_markers_read_each_event_once_and_keep_earlier_values() -> None:
     second = {"turn": 2, "clock": 90, "phrase": {"seat": 2, "text": "yes"}}
     second |= {"scores": [[1, -5], [2, 7]], "counters": [["pot", 3]]}
     assert found == [8, True, empty | first, empty | second]
+
+
+@pytest.mark.parametrize("tag", sorted(languages()))
+def test_the_audit_page_says_that_a_player_may_sit_down_again(tag: str) -> None:
+    """In words of the language, and other notes with their kind."""
+    readmitted, noted = run_module(f"""
+        const documentElement = {{ lang: {json.dumps(tag)}, dataset: {{}} }};
+        globalThis.document = {{ documentElement, getElementById: () => null }};
+        const {{ sentenceOf }} = await import("./dealer/web/audit/sentences.js");
+        const moments = ["readmit", "other"].map((kind) => ({{
+          type: "NoteAdded", public: {{ seat: 0, kind, text: "Bob" }}, shuffle: null, swap: null,
+          seats: new Map(), bots: new Set(),
+        }}));
+        console.log(JSON.stringify([0, 1].map((at) => sentenceOf({{ moments }}, at, null))));
+    """)
+    assert "Bob" in readmitted
+    assert "readmit" not in readmitted
+    assert "other" in noted

@@ -91,6 +91,7 @@ function noteSentence({ seat, kind, text }, player, moment) {
     const named = { player: playerAt(moment, Number(from)), to: safeText(to ?? "") };
     return texts.moments[kind === "seat_move" ? "SeatMoves" : "SeatOffered"](named);
   }
+  if (kind === "readmit") return texts.moments.Readmitted({ who, name: safeText(text) });
   if (kind !== "take_back") {
     return NoteAdded({ who, kind: safeText(kind), text: safeText(text) });
   }
