@@ -1,16 +1,21 @@
-"""Pictures of one page at several sizes, light and dark, and a sheet of all pictures of a state."""
+"""Pictures of one page at several sizes, themes and letters, and a sheet of each state."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
+from itertools import product
 from pathlib import Path
 
 from playwright.async_api import Browser, Page
 
 THEMES = ("light", "dark")
+LETTERS = (100, 150)
+"""Sizes of letters in percent."""
 Size = tuple[int, int]
 
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+ENLARGE = "(percent) => { document.documentElement.style.fontSize = `${percent}%`; }"
 
 SHEET = """<!doctype html>
 <meta charset="utf-8">
@@ -29,7 +34,7 @@ PICTURE = '<figure><img src="{file}" alt="{file}"><figcaption>{file}</figcaption
 
 
 class Album:
-    """The pictures in a folder, called `state-WIDTHxHEIGHT-theme.png`; of all or some states."""
+    """The pictures in a folder, `state-WIDTHxHEIGHT-theme-LETTERS.png`; of some states or all."""
 
     def __init__(self, folder: Path, states: Collection[str] = ()) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,20 +50,22 @@ class Album:
         sizes: Collection[Size],
         prepare: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """Take the pictures of a state; `prepare` is called before each, in its size and theme."""
+        """Take the pictures of a state; `prepare` is called before each."""
         if self._states and state not in self._states:
             return
         await page.mouse.move(0, 0)
-        for theme in THEMES:
+        for theme, letters in product(THEMES, LETTERS):
             await page.emulate_media(color_scheme="light" if theme == "light" else "dark")
+            await page.evaluate(ENLARGE, letters)
             for width, height in sizes:
                 await page.set_viewport_size({"width": width, "height": height})
                 await page.evaluate(SETTLED)
                 if prepare is not None:
                     await prepare()
-                file = f"{state}-{width}x{height}-{theme}.png"
+                file = f"{state}-{width}x{height}-{theme}-{letters}.png"
                 await page.screenshot(path=self._folder / file, animations="disabled")
                 self.taken.setdefault(state, []).append(file)
+        await page.evaluate(ENLARGE, 100)
         width, height = next(iter(sizes))
         await page.set_viewport_size({"width": width, "height": height})
 
@@ -75,7 +82,7 @@ class Album:
         await page.close()
 
 
-def _order(file: str) -> tuple[bool, int]:
-    """Light before dark, narrow before wide."""
-    _, size, theme = file.rsplit("-", 2)
-    return theme.startswith("dark"), int(size.partition("x")[0])
+def _order(file: str) -> tuple[str, bool, int]:
+    """Small letters before large ones, light before dark, narrow before wide."""
+    _, size, theme, letters = file.rsplit("-", 3)
+    return letters, theme != "light", int(size.partition("x")[0])

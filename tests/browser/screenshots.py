@@ -2,8 +2,9 @@
 
     python -m tests.browser.screenshots FOLDER [--states lobby hand-5 …]
 
-Each state is taken at four sizes, light and dark, as `state-WIDTHxHEIGHT-theme.png`; `state.png`
-has the eight of them. The pages are those of a host, if nothing else is said, at a table of five.
+Each state is taken at four sizes, light and dark, with letters of 100 and 150 percent, as
+`state-WIDTHxHEIGHT-theme-LETTERS.png`; `state.png` has the sixteen of them. The pages are those of
+a host, if nothing else is said, at a table of five.
 """
 
 from __future__ import annotations

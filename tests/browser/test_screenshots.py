@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.browser.album import THEMES, Album
+from tests.browser.album import LETTERS, THEMES, Album
 from tests.browser.screenshots import PHONE, STATES, photograph
 
 
@@ -27,7 +28,10 @@ async def test_every_state_is_found_and_taken_at_each_size(
     await photograph(browser, album, (PHONE,))
     assert sorted(visited) == sorted(STATES)
     for state in STATES[-2:]:
-        names = {f"{state}-{w}x{h}-{theme}.png" for w, h in PHONE.sizes for theme in THEMES}
+        names = {
+            f"{state}-{width}x{height}-{theme}-{letters}.png"
+            for (width, height), theme, letters in product(PHONE.sizes, THEMES, LETTERS)
+        }
         assert set(album.taken[state]) == names
         for name in (*names, f"{state}.png"):
             assert (tmp_path / name).stat().st_size > 5_000

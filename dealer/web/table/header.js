@@ -69,53 +69,59 @@ export class Header {
   }
 
   async menu() {
-    const { table } = this.#page;
-    const colours = element("input", {
-      type: "checkbox", onchange: ({ target }) => useFourColours(target.checked),
-    });
-    colours.checked = usesFourColours();
-    const sounds = element("input", {
-      type: "checkbox", onchange: ({ target }) => useSounds(target.checked),
-    });
-    sounds.checked = hasSounds();
+    const page = this.#page;
+    const { table } = page;
     const link = (href, text, attributes = {}) =>
       element("a", { class: "button", href, ...attributes }, text);
-    const actions = ["closeRound", "becomeHost", "leave", "closeTable"].filter(
-      (name) => isVisible(actionNamed(name), table));
-    const help = gameHelp();
-    const opens = [
-      help === null ? null : [texts.howToPlay({ game: help.title }), () => showHelpCard(help)],
-      table.seats.size > 0 ? [texts.hosts.players, openPlayers] : null,
-      isAllowed(table, "annotate") ? [texts.notes.counter, setCounter] : null,
-      table.host && isAllowed(table, "annotate") ? [texts.notes.clock, setClock] : null,
-      table.seat === null ? null : [texts.otherDevice, showOwnLink],
-      [texts.help, () => this.#page.help()],
-    ].filter((one) => one !== null);
-    const chosen = await dialog(texts.menu, (close) => [
-      themeSwitch(),
-      languageSwitch(),
-      element("label", { class: "choice" }, colours, texts.fourColours),
-      element("label", { class: "choice" }, sounds, texts.sounds),
-      hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
-      element("div", { class: "choices below" },
-        link(serverUrl(), texts.allTables),
-        link(tableUrl(table.id, "/history"), texts.readHistory),
-        link(tableUrl(table.id, "/audit"), texts.auditPage),
-        // Without spectators only the players get the log, and a link carries no token.
-        table.state.watched
-          ? link(tableUrl(table.id, "/bundle.jsonl"), texts.takeBundle,
-            { download: `${table.id}.jsonl` })
-          : "",
-        ...opens.map(([label, open]) => element("button", {
-          type: "button", onclick: () => close(open),
-        }, label)),
-        ...actions.map((name) => element("button", {
-          class: actionNamed(name).mark === "final" ? "danger" : null, type: "button",
-          onclick: () => close(() => this.#page.run(name)),
-        }, texts.actions[name]))),
-    ]);
-    await chosen?.(this.#page);
+    const chosen = await dialog(texts.menu, (close) => {
+      const row = (label, onclick) => element("button", { type: "button", onclick }, label);
+      const opens = (label, open) => row(label, () => close(open));
+      const actions = (...names) => names.map(actionNamed).filter((one) => isVisible(one, table)).map(
+        ({ name, mark }) => element("button", {
+          class: mark === "final" ? "danger" : null, type: "button",
+          onclick: () => close(() => page.run(name)),
+        }, texts.actions[name]));
+      const help = gameHelp();
+      const annotates = isAllowed(table, "annotate");
+      const { ofTable, ofView, ofLeaving } = texts.menuGroups;
+      return [element("div", { class: "groups" },
+        group(ofTable, [
+          help !== null && opens(texts.howToPlay({ game: help.title }), () => showHelpCard(help)),
+          table.seats.size > 0 && opens(texts.hosts.players, openPlayers),
+          annotates && opens(texts.notes.counter, setCounter),
+          annotates && table.host && opens(texts.notes.clock, setClock),
+          link(tableUrl(table.id, "/history"), texts.readHistory),
+          link(tableUrl(table.id, "/audit"), texts.auditPage),
+          // Without spectators only the players get the log, and a link carries no token.
+          table.state.watched && link(tableUrl(table.id, "/bundle.jsonl"), texts.takeBundle,
+            { download: `${table.id}.jsonl` }),
+          ...actions("closeRound", "becomeHost"),
+          hostCollects(table) && element("p", { class: "muted" }, texts.hostCollects),
+        ]),
+        group(ofView, [
+          themeSwitch(), languageSwitch(),
+          checkBox(texts.fourColours, usesFourColours(), useFourColours),
+          checkBox(texts.sounds, hasSounds(), useSounds),
+          opens(texts.help, () => page.help()),
+        ]),
+        group(ofLeaving, [
+          link(serverUrl(), texts.allTables),
+          table.seat !== null && opens(texts.otherDevice, showOwnLink),
+          ...actions("leave", "closeTable"),
+        ]))];
+    }, { name: "wide" });
+    await chosen?.(page);
   }
+}
+
+/** A group of rows with a title; rows that are false are left out. */
+const group = (title, rows) => element("section", {},
+  element("h3", {}, title), element("div", { class: "rows" }, ...rows.filter(Boolean)));
+
+function checkBox(label, checked, use) {
+  const box = element("input", { type: "checkbox", onchange: () => use(box.checked) });
+  box.checked = checked;
+  return element("label", { class: "choice" }, box, label);
 }
 
 /** The operator's logo and title, or a spade. */
