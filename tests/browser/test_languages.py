@@ -12,7 +12,7 @@ from tests.browser.test_first_view import OVERFLOW
 
 PHONE = {"width": 360, "height": 640}
 TAGS = sorted(languages())
-CUT = """() => [...document.querySelectorAll("button:not(.badge)")].filter((one) =>
+CUT = """() => [...document.querySelectorAll("button:not(.badge, .seat)")].filter((one) =>
   one.offsetParent !== null && (one.scrollWidth > one.clientWidth + 1 ||
     one.scrollHeight > one.clientHeight + 1)).map((one) => one.outerHTML.slice(0, 160))"""
 

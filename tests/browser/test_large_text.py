@@ -189,3 +189,15 @@ async def test_the_menu_and_the_invitation_fit_with_large_letters(
         assert await dialog.evaluate("(one) => one.scrollWidth - one.clientWidth") <= 0
         assert await wide(page) == []
         await page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("size", [(320, 568), (360, 640), (844, 390), (1280, 800)])
+async def test_the_lobby_fits_with_large_letters(open_page, size) -> None:
+    page = await open_page("/", size={"width": size[0], "height": size[1]})
+    await page.get_by_text("Choose deck, seats and rules").click()
+    for letters in (150, 200):
+        await page.evaluate(
+            "(percent) => { document.documentElement.style.fontSize = `${percent}%`; }", letters
+        )
+        await page.evaluate(DRAWN)
+        assert await wide(page) == []

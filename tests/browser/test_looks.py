@@ -12,6 +12,7 @@ from playwright.async_api import FloatRect, Locator, Page, expect
 
 from dealer.client import RemoteTable, connect
 from tests.browser.conftest import OpenPage
+from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import holds, own_cards, place
 from tests.browser.test_large_text import hearts, phone, trick
 from tests.harness.server_process import PATIENT, ServerProcess
@@ -319,3 +320,36 @@ async def test_a_game_without_hands_is_over_when_all_cards_are_on_their_piles(
         await expect(end).to_have_count(0)
         await bob.move("pile:1", to="pile:h", count=1)
         await expect(end).to_be_visible()
+
+
+async def test_the_menu_has_three_groups_of_rows_for_a_finger(
+    open_page: OpenPage, server: ServerProcess, axe: Any
+) -> None:
+    (path,) = await prepared_table(server, ["Ada"], deal=1)
+    page = await open_page(path, size={"width": 360, "height": 640}, has_touch=True)
+    await page.get_by_role("button", name="Menu").tap()
+    menu = page.get_by_role("dialog", name="Menu")
+    await expect(menu.get_by_role("heading", level=3)).to_have_text(["This table", "View", "Leave"])
+    rows = menu.locator(".rows > *")
+    assert [(await row.inner_text()).split("\n")[0] for row in await rows.all()] == [
+        "Players, turn and scores", "Set a counter…", "Clock for turns…", "What happened, to read",
+        "Was it fair? Check this table", "The game as a file", "Close the round",
+        "Colours", "Language", "Four colours: blue diamonds, green clubs", "Sounds of cards",
+        "Keys and gestures",
+        "All tables", "Play on another device", "Leave your seat", "Close the table",
+    ]  # fmt: skip
+    for row in await rows.all():
+        assert (await box(row))["height"] >= 44
+    await axe(page)
+
+
+@pytest.mark.parametrize("size", [(390, 844), (844, 390), (820, 1180), (1280, 800)])
+async def test_the_stacks_of_a_table_without_a_game_are_in_one_row(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    path, *_ = await prepared_table(server, ["Ada", "Bob", "Cleo", "Dan", "Eve"], deal=1)
+    page = await open_page(path, size={"width": size[0], "height": size[1]})
+    stacks = page.locator("#middle button.stack")
+    await expect(stacks).to_have_count(4)
+    boxes = [await box(one) for one in await stacks.all()]
+    assert len({round(one["y"]) for one in boxes}) == 1
