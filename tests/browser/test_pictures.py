@@ -69,6 +69,6 @@ async def test_the_pictures_of_the_readme_are_taken(server, open_page, album) ->
     for _ in range(3):
         await ada.page.keyboard.press("PageDown")
     await expect(ada.page.get_by_text(re.compile("^Swap "))).to_be_visible()
-    await timeline.evaluate("(one) => scrollTo(0, one.getBoundingClientRect().top - 600)")
+    await ada.page.locator("#replay").evaluate("(one) => one.scrollIntoView()")
     await take(ada.page, album, "audit")
     assert set(NAMED.findall(README.read_text())) == {"table.png", "phone.png", "audit.png"}
