@@ -260,12 +260,14 @@ async def test_go_fish(open_page: Any) -> None:
         hand = await asking.hand()
         if hand:
             rank = Counter(card[0] for card in hand).most_common(1)[0][0]
-            asked = [card for card in await other.hand() if card[0] == rank]
+            held = await other.hand()
+            asked = [card for card in held if card[0] == rank]
             if asked:
                 await other.select(*asked)
                 await other.tap("Give")
                 await other.choose("Give")
                 await asking.player.holds(len(hand) + len(asked))
+                await other.player.holds(len(held) - len(asked))  # it may be drawn later
             elif left:
                 await asking.draw()
                 left -= 1
