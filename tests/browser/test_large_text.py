@@ -201,3 +201,16 @@ async def test_the_lobby_fits_with_large_letters(open_page, size) -> None:
         )
         await page.evaluate(DRAWN)
         assert await wide(page) == []
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+@pytest.mark.parametrize("size", [(360, 640), (390, 844), (844, 390), (1280, 800)])
+async def test_the_button_to_sit_down_is_on_the_screen(open_page, server, size, letters) -> None:
+    path = (await hearts(server)).partition("#")[0]
+    page = await phone(open_page, path, size, letters=letters)
+    await on_screen(page.get_by_role("button", name="Sit down"))
+    seat = page.locator("#join select")
+    words = "(one) => [one.scrollWidth, one.clientWidth, one.getBoundingClientRect().right]"
+    wanted, given, right = await seat.evaluate(words)
+    assert wanted <= given
+    assert right <= size[0]
