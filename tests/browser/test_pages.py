@@ -46,7 +46,7 @@ async def test_a_chosen_theme_is_that_of_all_pages_before_they_are_painted(open_
     page = await open_page("/", color_scheme="light")
     body = page.locator("body")
     await expect(body).to_have_css("background-color", LIGHT)
-    await page.get_by_label(re.compile("^Colours")).select_option("dark")
+    await page.get_by_role("combobox", name=re.compile("^Colours")).select_option("dark")
     await expect(body).to_have_css("background-color", DARK)
     await axe(page)
     # Without its modules a page has the theme, too: they would run after the first paint.
@@ -62,7 +62,7 @@ async def test_a_chosen_theme_is_that_of_all_pages_before_they_are_painted(open_
     await page.unroute("**/*.js")
     await page.goto("/audit")
     await axe(page)
-    await page.get_by_label(re.compile("^Colours")).select_option("system")
+    await page.get_by_role("combobox", name=re.compile("^Colours")).select_option("system")
     await expect(body).to_have_css("background-color", LIGHT)
     await page.reload()
     await expect(body).to_have_css("background-color", LIGHT)
@@ -72,7 +72,7 @@ async def test_a_chosen_theme_is_that_of_all_pages_before_they_are_painted(open_
 
 async def test_the_table_has_the_chosen_theme_and_the_choice(open_page, axe) -> None:
     page = await open_page("/", color_scheme="light")
-    await page.get_by_label(re.compile("^Colours")).select_option("dark")
+    await page.get_by_role("combobox", name=re.compile("^Colours")).select_option("dark")
     await open_table(page, "Ada")
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     await page.get_by_role("button", name="Menu").click()
@@ -89,7 +89,7 @@ async def test_a_page_without_storage_has_the_theme_until_it_is_left(open_page) 
         "Object.defineProperty(globalThis, 'localStorage', { get() { throw new Error('denied') } })"
     )
     await page.reload()
-    await page.get_by_label(re.compile("^Colours")).select_option("dark")
+    await page.get_by_role("combobox", name=re.compile("^Colours")).select_option("dark")
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
@@ -108,7 +108,7 @@ async def test_a_browser_without_room_says_why_no_seat_is_taken(open_page) -> No
     page = await open_page("/")
     await page.evaluate(FILL)
     await page.get_by_label("Your name").fill("Ada")
-    await page.get_by_label(re.compile("^Colours")).select_option("dark")
+    await page.get_by_role("combobox", name=re.compile("^Colours")).select_option("dark")
     opening = page.get_by_role("button", name="Open a table")
     await opening.click()
     await expect(page.get_by_text("could not be stored")).to_be_visible()

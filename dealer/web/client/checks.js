@@ -116,13 +116,15 @@ export class Checks {
   }
 
   #ownBytes(running) {
-    const { seat, round, rounds, entropies, startMissed } = this.#verifier;
+    const { seat, round, rounds, entropies, startMissed, players } = this.#verifier;
+    // The shuffles of this round were before the player sat down.
+    const isLate = this.#closings.some((version) => version < players.get(seat)?.since);
     const doubt = this.#entropy.doubts.slice(this.#doubtsBefore).at(-1) ?? null;
     let because = null;
     if (entropies.get(rounds) === "house") because = "house_only";
     else if (seat === null) because = "no_seat";
     else if (this.#ofOthers > 0) because = "other_client";
-    else if (startMissed && this.#eligible === 0 && !running) because = "not_seen";
+    else if ((startMissed || isLate) && this.#eligible === 0 && !running) because = "not_seen";
     const all = this.#used > 0 && this.#used === this.#eligible;
     const waiting = running && round.k === round.shuffle.k && !round.shuffle.nonces.has(seat);
     return this.#check("entropy", all && !waiting, this.#used, {

@@ -282,6 +282,25 @@ async def test_who_comes_late_knows_what_notes_said_before(clients, real_server,
     assert versions == list(range(1, len(versions) + 1))
 
 
+@pytest.mark.parametrize("watched", [False, True])
+async def test_own_bytes_are_no_check_of_a_shuffle_before_the_player_came(
+    clients, real_server, watched
+):
+    await clients.sit("ada", url=real_server.url)
+    await clients.connect("late", real_server.url, name="Cleo")
+    own = await clients.run(
+        """
+        await its.ada.roundOpen();
+        await its.ada.shuffle();
+        if (args.watched) await its.late.enter(its.table);
+        const table = await its.late.join(its.table);
+        return table.checks[0];
+        """,
+        watched=watched,
+    )
+    assert (own["name"], own["state"], own["because"]) == ("entropy", "unavailable", "not_seen")
+
+
 async def test_presence_is_requested_and_notified(clients, real_server):
     await clients.sit("ada", "bob", url=real_server.url)
     here = await clients.run(
