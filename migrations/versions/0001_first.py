@@ -467,9 +467,10 @@ LEFT JOIN event e ON e.stream = w.stream AND e.version = w.version""",
         f"""\
 CREATE VIEW hand_changes AS
 SELECT t.table_id, m.version, {time.format("m.at")} AS time, {player("m", SEAT)} AS player,
-       {SEAT} AS seat, c.change, m.card, m.source AS "from", m.target AS "to"
+       {SEAT} AS seat, c.change, m.card, m.source AS "from", m.target AS "to", m.round
 FROM moves m CROSS JOIN (SELECT '-' AS change UNION ALL SELECT '+') c
-JOIN tables t ON t.stream = m.stream WHERE {HAND} LIKE 'hand:%'""",
+JOIN tables t ON t.stream = m.stream
+WHERE m.event IN ('CardDrawn', 'CardMoved') AND {HAND} LIKE 'hand:%'""",
     )
 
 

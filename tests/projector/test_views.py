@@ -8,10 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from dealer.game.commands import Actor, Draw, LeaveSeat, Move, Show
 from dealer.projector.models import VIEWS
 from dealer.projector.rebuild import create_tables, swap_tables
 from tests.projector.databases import catch_up, on
-from tests.projector.random_games import short_game
+from tests.projector.random_games import Game, short_game
 
 TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}")
 
@@ -48,7 +49,34 @@ def test_a_game_as_people_see_it(connection: Connection) -> None:
     changes = select(connection, "SELECT * FROM hand_changes")
     assert [row[1] for row in changes] == sorted(row[1] for row in changes), "as they happened"
     assert {(row[3], row[4]) for row in changes} == {("Ada", 1), ("Bob", 2)}
-    assert changes[0][5:] == ("+", changes[0][6], "deck", "hand:1")
+    assert changes[0][5:] == ("+", changes[0][6], "deck", "hand:1", 1)
+
+
+def test_only_what_changes_a_hand_is_a_change_of_it(connection: Connection) -> None:
+    """A card that is shown in a hand stays there; a new player of the seat finds it there."""
+    ada, second = Actor(seat=1), Actor(seat=2)
+    game = Game().sit("Ada", "Bob").open_round()
+    game.do(Draw(ada))
+    game.do(Show(ada, "hand:1"))
+    game.do(Show(ada, "hand:1", to=2))
+    game.do(Move(ada, "give", "hand:1", "hand:2", count=1))
+    game.do(Show(second, "hand:2"))
+    game.do(LeaveSeat(second))
+    game.sit("Cleo")
+    game.do(Move(second, "discard", "hand:2", "pile:discard", count=1))
+    game.log(connection)
+    catch_up(connection)
+    found = select(
+        connection,
+        'SELECT player, seat, change, "from", "to", round FROM hand_changes'
+        " ORDER BY version, change DESC",
+    )
+    assert found == [
+        ("Ada", 1, "+", "deck", "hand:1", 1),
+        ("Ada", 1, "-", "hand:1", "hand:2", 1),
+        ("Bob", 2, "+", "hand:1", "hand:2", 1),
+        ("Cleo", 2, "-", "hand:2", "pile:discard", 1),
+    ]
 
 
 def test_the_views_have_no_bytes_and_name_table_and_time(connection: Connection) -> None:
