@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from dealer.client.house import connect
+from dealer.errors import NotEntitled
 from tests.docs.conftest import SERVE
 from tests.docs.tutorial import Reader, blocks
 from tests.harness.installed import missing, program
@@ -101,6 +102,8 @@ async def test_the_backend_seats_its_users_and_stores_the_feed(reader: Reader) -
     printed = await reader.type(log_in, links)
     for (table, ticket), name in zip(LINK.findall(printed), ("Ada", "Bob"), strict=True):
         async with connect(reader.url) as house:
+            with pytest.raises(NotEntitled):
+                await house.join(table, name="Eve")
             seated = await house.join(table, ticket=ticket)
             assert seated.seat is not None
             assert seated.seats[seated.seat] == name

@@ -19,7 +19,7 @@ import pytest
 from dealer.client import connect
 from tests.chaos.feeds import read_leaves
 from tests.e2e.test_services import connected
-from tests.gateway.rpc_client import RpcClient
+from tests.gateway.rpc_client import RpcClient, reason_of
 from tests.harness.installed import go
 from tests.harness.server_process import PATIENT, ServerProcess
 from tests.web.js_verifier import node
@@ -121,6 +121,8 @@ async def test_a_whole_service(tmp_path: Path, build: Callable[[Path], list[str]
         async with running(command, folder, environment) as process:
             table, given = await tickets(process)
             players = [await RpcClient.connect(server.port) for _ in given]
+            stranger = players[0].call("table.join", table=table, name="Eve")
+            assert await reason_of(stranger) == "not_entitled"
             for player, ticket in zip(players, given, strict=True):
                 await player.call("table.join", table=table, ticket=ticket)
             await host.call("round.open", table=table, entropy="house")
