@@ -39,7 +39,9 @@ SUBPROTOCOL = Subprotocol("dealer.v1")
 FRAME_MAX = 16 * 2**20
 ABNORMAL_CLOSURE = 1006
 CLOSING_SECONDS = 1.0
-OK, UNAUTHORIZED, NOT_FOUND = 200, 401, 404
+UNAUTHORIZED = 401
+NO_WEBSOCKET = frozenset({200, 404, 405, 410, 426})
+"""HTTP statuses of an address that has something else than a WebSocket, or nothing."""
 KEY_REFUSED = 4401
 
 _SUCH = "its address is like ws://127.0.0.1:8080/ws, or wss://dealer.example/ws."
@@ -67,7 +69,8 @@ class Socket:
     async def open(cls, url: str, patience: RetryPolicy, key: str | None = None) -> Socket:
         """Open a socket, with a service key; HouseUnreachable if that fails.
 
-        Raises SessionEnded if the server does not accept the key.
+        Raises ConfigurationError if the address has no WebSocket, SessionEnded if the server does
+        not accept the key.
         """
         try:
             socket = await dial(
@@ -82,15 +85,14 @@ class Socket:
                 additional_headers=None if key is None else {"Authorization": f"Bearer {key}"},
             )
         except InvalidURI as error:
-            raise HouseUnreachable(f"{url} is not the address of a server: {_SUCH}") from error
+            raise ConfigurationError(f"There is no WebSocket at {url}: {_SUCH}") from error
         except InvalidStatus as error:
             if key is not None and error.response.status_code == UNAUTHORIZED:
                 sentence = "The server does not accept this service key."
                 raise SessionEnded(sentence, code=KEY_REFUSED) from None
-            sentence = f"The server at {url} does not answer: {error}."
-            if error.response.status_code in (OK, NOT_FOUND):
-                sentence = f"There is no WebSocket at {url}: {_SUCH}"
-            raise HouseUnreachable(sentence) from error
+            if error.response.status_code in NO_WEBSOCKET:
+                raise ConfigurationError(f"There is no WebSocket at {url}: {_SUCH}") from error
+            raise HouseUnreachable(f"The server at {url} does not answer: {error}.") from error
         except (OSError, TimeoutError, InvalidHandshake, EOFError) as error:
             reason = str(error) or "no answer in time"
             raise HouseUnreachable(f"The server at {url} does not answer: {reason}") from error
@@ -245,7 +247,7 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Open the first socket; HouseUnreachable or SessionEnded if that fails."""
+        """Open the first socket; ConfigurationError, HouseUnreachable or SessionEnded otherwise."""
         socket = await self._open()
         hello = self.ask("session.hello", {}, table=None, answered=self._greeted)
         self._task = asyncio.create_task(self._run(socket))
@@ -395,7 +397,8 @@ class Connection:
             if loop.time() - self._lost_at > self.patience.away + wait:
                 sentence = f"The server at {self.url} could not be reached for too long."
                 raise HouseUnreachable(sentence)
-            with suppress(HouseUnreachable):
+            # A proxy may answer 404 for a while: there was a WebSocket at this address.
+            with suppress(HouseUnreachable, ConfigurationError):
                 return await self._open()
 
     def _greeted(self, result: Members) -> None:

@@ -24,7 +24,8 @@ export const VERSION: string;
 
 /**
  * Connect to the server at `url`, "ws://…/ws" or "wss://…/ws", also under a path; on a page, by
- * default, to `/ws` of the page's origin. Rejects with HouseUnreachable if there is no dealer server.
+ * default, to `/ws` of the page's origin. Rejects with HouseUnreachable if there is no dealer server,
+ * and with ConfigurationError if something else than a WebSocket is at the address.
  */
 export function connect(url?: string | URL | null, options?: ConnectOptions): Promise<House>;
 

@@ -40,15 +40,21 @@ class FakeServer:
         self.paths = []
         self.answers_hello = True
         self.hello = {}
+        self.statuses = []  # of HTTP, for the next handshakes
 
     async def __aenter__(self):
-        self.listener = await listen(self.serve, "127.0.0.1", 0, subprotocols=[SUBPROTOCOL])
+        self.listener = await listen(
+            self.serve, "127.0.0.1", 0, subprotocols=[SUBPROTOCOL], process_request=self.admit
+        )
         self.url = f"ws://127.0.0.1:{self.listener.sockets[0].getsockname()[1]}/ws"
         return self
 
     async def __aexit__(self, *_):
         self.listener.close()
         await self.listener.wait_closed()
+
+    def admit(self, socket, request):
+        return socket.respond(self.statuses.pop(), "not here") if self.statuses else None
 
     async def serve(self, socket):
         self.paths.append(socket.request.path)
@@ -182,6 +188,21 @@ async def test_an_unreachable_server_ends_the_connection(server, connection):
     server.script = script
     with pytest.raises(HouseUnreachable, match="could not be reached"):
         await connection.ask("ping", {}, table=None)
+
+
+async def test_an_address_that_had_a_websocket_is_tried_again_after_404(server, connection):
+    """As from a proxy whose server starts again."""
+
+    async def script(frame, socket):
+        if len(server.requests) == 1:
+            server.statuses = [404]
+            socket.transport.abort()
+        else:
+            await answer(socket, frame, {"k": 1})
+
+    server.script = script
+    assert await connection.ask("ping", {}, table=None) == {"k": 1}
+    assert server.statuses == []
 
 
 async def test_temporary_refusals_are_retried_with_the_same_cmd(server, connection, caplog):

@@ -206,14 +206,16 @@ async def test_the_cosigning_key_can_be_given_or_turned_off(connect):
 async def test_an_unreachable_address_is_reported(connect):
     with pytest.raises(HouseUnreachable, match="does not answer"):
         await connect("ws://127.0.0.1:9/ws").__aenter__()
-    for page in ("nowhere", "http://127.0.0.1:9/"):
-        with pytest.raises(HouseUnreachable, match=r"not the address of a server: .*ws://.*/ws"):
-            await connect(page).__aenter__()
 
 
-async def test_an_address_of_a_page_is_no_websocket(connect, real_server):
-    with pytest.raises(HouseUnreachable, match=r"no WebSocket at .*: .*ws://.*/ws"):
-        await connect(real_server.url.removesuffix("/ws")).__aenter__()
+@pytest.mark.parametrize("path", ["", "/", "/nowhere", "/tables", "/rpc"])
+async def test_an_address_without_a_websocket_is_to_be_corrected(connect, real_server, path):
+    base = real_server.url.removesuffix("/ws")
+    bare = base.removeprefix("ws://")
+    for url in (f"{base}{path}", f"http://{bare}{path}", f"{bare}{path}"):
+        with pytest.raises(ConfigurationError, match="There is no WebSocket at .*: its") as wrong:
+            await connect(url).__aenter__()
+        assert f" {url}: its address is like ws://127.0.0.1:8080/ws" in str(wrong.value)
 
 
 def changed_private(frame):

@@ -6,7 +6,7 @@
 
 import { Emitter } from "./emitter.js";
 import { HouseUnreachable, SessionEnded, refusedFrom } from "./errors.js";
-import { openSocket } from "./socket.js";
+import { explained, openSocket } from "./socket.js";
 import { IN_BROWSER, jittered, now, randomId } from "./timing.js";
 
 /** @typedef {import("../client.js").RetryPolicy} RetryPolicy */
@@ -100,7 +100,11 @@ export class Connection {
 
   async start() {
     const hello = this.#hello();
-    this.#use(await this.#openSocket());
+    try {
+      this.#use(await this.#openSocket());
+    } catch (error) {
+      throw await explained(this.url, this.#policy.answer, error);
+    }
     const late = new HouseUnreachable(`The server at ${this.url} does not answer session.hello.`);
     const timer = setTimeout(() => this.#fail(late), this.#policy.open);
     try {

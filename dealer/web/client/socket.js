@@ -1,11 +1,18 @@
 /** One WebSocket with keep-alive: it is aborted when its peer stays silent for too long. */
 
-import { HouseUnreachable } from "./errors.js";
+import { ConfigurationError, HouseUnreachable } from "./errors.js";
 
 /** @typedef {import("../client.js").RetryPolicy} RetryPolicy */
 
 /** The close code that browsers report for a connection that was lost without a close frame. */
 const ABNORMAL_CLOSURE = 1006;
+
+/** HTTP statuses of an address that has something else than a WebSocket, or nothing. */
+const NO_WEBSOCKET = [200, 404, 405, 410, 426];
+
+/** @param {string} url */
+const noWebSocket = (url) => new ConfigurationError(`There is no WebSocket at ${url}: its address ` +
+  "is like ws://127.0.0.1:8080/ws, or wss://dealer.example/ws.");
 
 /**
  * Open a socket.
@@ -13,15 +20,15 @@ const ABNORMAL_CLOSURE = 1006;
  * @param {string} url
  * @param {any} WebSocketClass
  * @param {RetryPolicy} policy
- * @returns {Promise<Socket>} rejects with HouseUnreachable
+ * @returns {Promise<Socket>} rejects with HouseUnreachable, or ConfigurationError for no address
  */
 export function openSocket(url, WebSocketClass, policy) {
   return new Promise((resolve, reject) => {
     let socket = null;
     try {
       socket = new WebSocketClass(url, "dealer.v1");
-    } catch (error) {
-      reject(new HouseUnreachable(`${url} is not a WebSocket address: ${error.message}`));
+    } catch {
+      reject(noWebSocket(url));
       return;
     }
     const fail = () => {
@@ -36,6 +43,24 @@ export function openSocket(url, WebSocketClass, policy) {
       resolve(new Socket(socket, policy));
     };
   });
+}
+
+/**
+ * Why the first socket could not be opened: a WebSocket hides the status of HTTP, so the address
+ * is asked again. `error` itself, unless something else than a WebSocket answers there.
+ *
+ * @param {string} url
+ * @param {number} timeout in milliseconds
+ * @param {Error} error
+ */
+export async function explained(url, timeout, error) {
+  try {
+    const signal = AbortSignal.timeout(timeout);
+    const { status } = await fetch(url.replace(/^ws/, "http"), { signal });
+    return NO_WEBSOCKET.includes(status) ? noWebSocket(url) : error;
+  } catch {
+    return error;
+  }
 }
 
 /** Stop listening to a socket and close it; without a live peer the close may take minutes. */

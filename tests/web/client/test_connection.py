@@ -166,13 +166,23 @@ async def test_a_server_that_does_not_answer_hello_is_reported(clients):
             await clients.connect("house", fake.url, retry={"open": 100})
 
 
-@pytest.mark.parametrize(
-    ("url", "sentence"),
-    [("ws://127.0.0.1:9/ws", "does not answer"), ("nowhere", "is not a WebSocket address")],
-)
-async def test_an_unreachable_server_is_reported(clients, url, sentence):
-    with pytest.raises(JsError, match=f"HouseUnreachable: .* {sentence}"):
-        await clients.connect("house", url)
+async def test_an_unreachable_server_is_reported(clients):
+    with pytest.raises(JsError, match="HouseUnreachable: .* does not answer"):
+        await clients.connect("house", "ws://127.0.0.1:9/ws")
+
+
+@pytest.mark.parametrize("path", ["", "/", "/nowhere", "/tables"])
+async def test_an_address_without_a_websocket_is_to_be_corrected(clients, real_server, path):
+    base = real_server.url.removesuffix("/ws")
+    bare = base.removeprefix("ws://")
+    for url in (f"{base}{path}", f"http://{bare}{path}", f"{bare}{path}", f"localhost{path}"):
+        with pytest.raises(JsError) as wrong:
+            await clients.connect("house", url)
+        assert wrong.value.name == "ConfigurationError"
+        assert wrong.value.message == (
+            f"There is no WebSocket at {url}: its address is like ws://127.0.0.1:8080/ws, or "
+            "wss://dealer.example/ws."
+        )
 
 
 async def test_malformed_frames_are_ignored(fake, clients):
