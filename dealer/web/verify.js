@@ -1838,10 +1838,17 @@ async function commandLine(given, readFile) {
 }
 
 if (globalThis.process?.versions?.node && process.argv[1]) {
-  const { readFileSync, realpathSync } = await import("node:fs");
+  const { existsSync, readFileSync, realpathSync, statSync } = await import("node:fs");
   const { pathToFileURL } = await import("node:url");
-  if (pathToFileURL(realpathSync(process.argv[1])).href === import.meta.url) {
-    process.exitCode = await commandLine(process.argv.slice(2), readFileSync).catch((error) => {
+  // With `node -e` the first argument is any text.
+  const program = existsSync(process.argv[1]) && realpathSync(process.argv[1]);
+  if (program && pathToFileURL(program).href === import.meta.url) {
+    const read = (name) => {
+      if (!existsSync(name)) throw new Error(`There is no file ${name}.`);
+      if (statSync(name).isDirectory()) throw new Error(`${name} is a folder: name a file in it.`);
+      return readFileSync(name);
+    };
+    process.exitCode = await commandLine(process.argv.slice(2), read).catch((error) => {
       console.error(error.message);
       return 2;
     });

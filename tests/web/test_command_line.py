@@ -148,3 +148,20 @@ def test_the_command_of_the_package_is_executable() -> None:
     folder = Path(__file__).parents[2] / "dealer/web"
     for name in json.loads((folder / "package.json").read_text())["bin"].values():
         assert (folder / name).stat().st_mode & 0o111 == 0o111
+
+
+@pytest.mark.parametrize("argument", ["foo", "no/such/file", ""])
+def test_the_module_is_imported_beside_any_argument(tmp_path: Path, argument: str) -> None:
+    """With `node -e` the first argument is not the program."""
+    program = f"import({FILE.as_uri()!r}).then(({{ VERSION }}) => console.log(typeof VERSION))"
+    done = run("-e", program, argument, str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "string\n", "")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for name, sentence in (
+        (tmp_path / "none", f"There is no file {tmp_path / 'none'}."),
+        (tmp_path, f"{tmp_path} is a folder: name a file in it."),
+    ):
+        done = run(FILE, name)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{sentence}\n")
