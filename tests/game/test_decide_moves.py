@@ -225,6 +225,7 @@ def test_within_a_stack_the_last_place_is_one_less(play):
         (Move(TWO, "discard", "hand:1", DISCARD, (7,)), NotYourSeat, "another seat's hand"),
         (Move(THREE, "discard", "hand:3", DISCARD, (7,)), NotYourSeat, "no seat"),
         (Move(ONE, "give", "hand:1", "hand:3", (7,)), BadRequest, "Seat 3 is not taken"),
+        (Move(ONE, "give", "hand:1", "hand:1", (7,)), BadRequest, "the seat of another player"),
         (Move(ONE, "pile", "pile:x", DECK), DeckEmpty, "0 cards"),
         (Move(ONE, "pile", DECK, "pile:x", (7,)), CardNotThere, "not in that stack"),
         (Move(ONE, "pile", "hand:x", DECK), BadRequest, "A stack is deck"),

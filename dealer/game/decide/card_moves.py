@@ -122,6 +122,8 @@ def move(command: Move, table: Table, house: RoundSecrets) -> list[Event]:
     if to_seat is not None:
         if to_seat not in table.seats:
             raise BadRequest(f"Seat {to_seat} is not taken.")
+        if command.action == "give" and command.source == command.to:
+            raise BadRequest("Name with `to` the seat of another player: this one has the cards.")
         require_drawable(round_, slots)
     moved: list[Event] = []
     for slot, place in zip(slots, _places(round_, command, slots), strict=True):
