@@ -15,6 +15,7 @@ from dealer.client.table_session import TableSession
 from dealer.errors import BadToken, ShuffleRunning
 from dealer.game.cards import UNKNOWN
 from dealer.game.commands import CardRef, Where
+from dealer.game.decide.selection import require_stack
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Table
 from dealer.proof.verify.replay import INSECURE
@@ -167,7 +168,11 @@ class RemoteTable:
         return self._verifier.insecure
 
     def stack(self, name: str) -> list[str]:
-        """Codes of a stack's cards, bottom first; `??` for unknown faces."""
+        """Codes of a stack's cards, bottom first; `??` for unknown faces.
+
+        Raises BadRequest for what is no name of a stack.
+        """
+        require_stack(name)
         round_ = self.state.round
         if round_ is None:
             return []

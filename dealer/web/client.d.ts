@@ -112,7 +112,8 @@ export interface ConnectionStatus {
    * connected   (of a table: and its missing events have come)
    * resuming    the connection was lost, or a table is fetching missing events; nothing is lost
    * draining    the server has disconnected this client to stop, at a time that it had announced
-   * away        several attempts to reconnect have failed; more follow, unless `error` is set
+   * away        several attempts to reconnect have failed; more follow, unless `error` is set;
+   *             also after `close`, which is not reported to `on`
    */
   readonly state: "connecting" | "connected" | "resuming" | "draining" | "away";
   /** Since when, in milliseconds since 1970. */

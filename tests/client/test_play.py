@@ -213,9 +213,18 @@ async def test_an_address_without_a_websocket_is_to_be_corrected(connect, real_s
     base = real_server.url.removesuffix("/ws")
     bare = base.removeprefix("ws://")
     for url in (f"{base}{path}", f"http://{bare}{path}", f"{bare}{path}"):
-        with pytest.raises(ConfigurationError, match="There is no WebSocket at .*: its") as wrong:
+        with pytest.raises(ConfigurationError, match="There is no WebSocket at") as wrong:
             await connect(url).__aenter__()
         assert f" {url}: its address is like ws://127.0.0.1:8080/ws" in str(wrong.value)
+
+
+@pytest.mark.parametrize("name", ["books", "hand:0", "pile:", "hand:Bob", ""])
+async def test_a_name_of_no_stack_is_refused(connect, name):
+    async with connect(name="Ada") as house:
+        table = await house.open()
+        assert table.stack("pile:books") == table.stack("hand:7") == []
+        with pytest.raises(BadRequest, match="A stack is deck, hand:<seat> or pile:<name>"):
+            table.stack(name)
 
 
 def changed_private(frame):

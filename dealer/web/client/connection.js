@@ -60,6 +60,7 @@ export class Connection {
   /** @type {Set<string>} methods that this server does not have */
   unknownMethods = new Set();
   socketCount = 0; // opened so far
+  closing = false; // by this program, which needs no report of it
   emitter = new Emitter();
   /** @type {ConnectionStatus} */
   status = { state: "connecting", since: Date.now(), error: null };
@@ -122,6 +123,7 @@ export class Connection {
   }
 
   async close() {
+    this.closing = true;
     this.#fail(new HouseUnreachable("This client has closed its connection."));
     await this.#socket?.close();
   }
@@ -399,6 +401,7 @@ export class Connection {
     this.#error = error;
     globalThis.removeEventListener?.("online", this.#onPageActive);
     if (IN_BROWSER) document.removeEventListener("visibilitychange", this.#onPageActive);
+    this.#setState("away"); // before the tables end, which report a state of their own
     for (const listener of [...this.listeners.values()]) listener.end(error);
     this.listeners.clear();
     for (const request of [...this.#requests.values()]) {
@@ -406,13 +409,12 @@ export class Connection {
       this.#reject(request, error);
     }
     this.#endWait?.();
-    this.#setState("away");
   }
 
   #setState(state) {
     if (this.status.state === state && this.status.error === this.#error) return;
     this.status = { state, since: Date.now(), error: this.#error };
-    this.emitter.emit("connection", this.status);
+    if (!this.closing) this.emitter.emit("connection", this.status);
   }
 }
 

@@ -79,6 +79,25 @@ export function refusedFrom({ code = 0, message = "The server refused the reques
   return new Refused(message, { code, ...details });
 }
 
+/** The error of an argument that the client itself refuses, as the server does. */
+export const badRequest = (sentence) =>
+  new Refused(sentence, { reason: "bad_request", code: 2, temporary: false });
+
+/**
+ * The options of a method; Refused unless they are an object with no other members than `known`.
+ *
+ * @template {object} Options
+ * @param {Options} options
+ * @param {...string} known
+ */
+export function optionsOf(options, ...known) {
+  const isObject = typeof options === "object" && options !== null && !Array.isArray(options);
+  const unknown = isObject ? Object.keys(options).find((name) => !known.includes(name)) : null;
+  if (unknown === undefined) return options;
+  const wrong = isObject ? `There is no option "${unknown}"` : "Options must be an object";
+  throw badRequest(`${wrong}; the options here are: ${known.join(", ")}.`);
+}
+
 export const DIFFERENT_KEY = "This table's key has changed, so it is not the same table.";
 export const DIFFERENT_LOG = "The server signed a different log than the one it showed here.";
 export const LOG_WENT_BACK = "The server went back behind a state of this table that it had shown.";

@@ -3,7 +3,7 @@
 import { checkMachine } from "../verify.js";
 import { Connection } from "./connection.js";
 import { playerKey } from "./cosigner.js";
-import { ConfigurationError, DIFFERENT_KEY, HouseCheated } from "./errors.js";
+import { ConfigurationError, DIFFERENT_KEY, HouseCheated, optionsOf } from "./errors.js";
 import { RemoteTable, definedMembers } from "./remote_table.js";
 import { NO_SEAT, TableStore, memoryStore } from "./stores.js";
 import { TableSession } from "./table_session.js";
@@ -17,6 +17,7 @@ import { DEFAULT_RETRY_POLICY, IN_BROWSER } from "./timing.js";
  * @param {ConnectOptions} [options]
  */
 export async function connect(url = null, options = {}) {
+  optionsOf(options, "name", "store", "cosigner", "retry", "table", "key", "WebSocket");
   const { WebSocket: WebSocketClass = globalThis.WebSocket, store = memoryStore() } = options;
   const { cosigner = true } = options; // true: a key of its own at each table
   const policy = { ...DEFAULT_RETRY_POLICY, ...options.retry };
@@ -73,7 +74,9 @@ class House {
   }
 
   /** @type {Declared["open"]} */
-  async open({ deck, seats, rules, name, ref, host } = {}) {
+  async open(options = {}) {
+    const { deck, seats, rules, name, ref, host } =
+      optionsOf(options, "deck", "seats", "rules", "name", "ref", "host");
     const onResult = (result) => {
       const { host_token, invite, key } = result;
       this.#storeOf(result.table).update({ host_token, invite, key });
@@ -87,7 +90,9 @@ class House {
   }
 
   /** @type {Declared["join"]} */
-  async join(table, { name, seat, invite, key, ticket, jwt, bot } = {}) {
+  async join(table, options = {}) {
+    const { name, seat, invite, key, ticket, jwt, bot } =
+      optionsOf(options, "name", "seat", "invite", "key", "ticket", "jwt", "bot");
     const id = typeof table === "string" ? table : table.id;
     this.#connection.routeTo(id);
     const store = this.#storeOf(id);
@@ -115,7 +120,8 @@ class House {
   }
 
   /** @type {Declared["watch"]} */
-  async watch(table, { key } = {}) {
+  async watch(table, options = {}) {
+    const { key } = optionsOf(options, "key");
     if (this.#active(table)) return this.#tables.get(table);
     this.#connection.routeTo(table);
     const session = await this.#follow(table, key);
@@ -123,7 +129,8 @@ class House {
   }
 
   /** @type {Declared["enter"]} */
-  async enter(table, { key, token } = {}) {
+  async enter(table, options = {}) {
+    const { key, token } = optionsOf(options, "key", "token");
     if (!this.#active(table)) {
       this.#connection.routeTo(table);
       const store = this.#storeOf(table);
@@ -148,7 +155,8 @@ class House {
     return { seat, host: Boolean(host_token), invite };
   }
 
-  async tables({ closed = false } = {}) {
+  async tables(options = {}) {
+    const { closed = false } = optionsOf(options, "closed");
     const which = closed ? { state: "closed" } : {};
     return (await this.#connection.request("table.list", which).promise).tables;
   }

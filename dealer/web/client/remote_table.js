@@ -1,7 +1,7 @@
 /** A table as the program sees it: its verified state, and a method for each command. */
 
 import { INSECURE } from "../verify.js";
-import { Refused } from "./errors.js";
+import { Refused, badRequest, optionsOf } from "./errors.js";
 import { markersFold } from "./markers.js";
 import { pastState, tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
@@ -11,6 +11,7 @@ import { randomId } from "./timing.js";
 
 const MAX_SHUFFLES = 3; // that a command waits for if it is refused because one is running
 const UNKNOWN = "??";
+const STACK = /^(deck|hand:[1-9]\d*|pile:[!-~]{1,32})$/;
 
 /** @implements {Declared} */
 export class RemoteTable {
@@ -156,6 +157,7 @@ export class RemoteTable {
 
   /** @type {Declared["stack"]} */
   stack(name) {
+    if (!STACK.test(name)) throw badRequest("A stack is deck, hand:<seat> or pile:<name>.");
     const cards = this.#verifier.round?.stacks.get(name) ?? [];
     return cards.map((card) => this.#verifier.face(card) ?? UNKNOWN);
   }
@@ -171,7 +173,8 @@ export class RemoteTable {
   }
 
   /** @type {Declared["until"]} */
-  async until(predicate, { timeout } = {}) {
+  async until(predicate, options = {}) {
+    const { timeout } = optionsOf(options, "timeout");
     await this.#session.until(() => predicate(this), timeout);
     return this;
   }
@@ -181,7 +184,9 @@ export class RemoteTable {
   }
 
   /** @type {Declared["roundOpen"]} */
-  async roundOpen({ deck, entropy, commitMs, revealMs } = {}) {
+  async roundOpen(options = {}) {
+    const { deck, entropy, commitMs, revealMs } =
+      optionsOf(options, "deck", "entropy", "commitMs", "revealMs");
     const requested = entropy ?? (this.#verifier.rules.entropy === "house" ? "house" : "players");
     const params = { deck, entropy, commit_ms: commitMs, reveal_ms: revealMs };
     const { round } = await this.call("round.open", params);
@@ -194,7 +199,9 @@ export class RemoteTable {
   }
 
   /** @type {Declared["shuffle"]} */
-  async shuffle({ pile, algorithm = "backward", steps, wait = true } = {}) {
+  async shuffle(options = {}) {
+    const { pile, algorithm = "backward", steps, wait = true } =
+      optionsOf(options, "pile", "algorithm", "steps", "wait");
     const method = pile == null ? "deck.shuffle" : "pile.shuffle";
     const { k } = await this.call(method, { pile, algorithm, steps });
     if (wait) await this.sealed();
@@ -202,12 +209,14 @@ export class RemoteTable {
   }
 
   /** @type {Declared["deal"]} */
-  async deal(each = 1, { seats, piles } = {}) {
+  async deal(each = 1, options = {}) {
+    const { seats, piles } = optionsOf(options, "seats", "piles");
     return (await this.call("deck.deal", { each, seats, piles })).dealt;
   }
 
   /** @type {Declared["draw"]} */
-  async draw(count = 1, { end = "top" } = {}) {
+  async draw(count = 1, options = {}) {
+    const { end = "top" } = optionsOf(options, "end");
     return this.#changeAndSee("deck.draw", { count, from: end });
   }
 
@@ -220,17 +229,20 @@ export class RemoteTable {
   }
 
   /** @type {Declared["returnCards"]} */
-  async returnCards(cards = null, { count, source, where } = {}) {
+  async returnCards(cards = null, options = {}) {
+    const { count, source, where } = optionsOf(options, "count", "source", "where");
     await this.call("deck.return", { cards: listOf(cards), count, from: source, where });
   }
 
   /** @type {Declared["discard"]} */
-  async discard(cards, { pile, face } = {}) {
+  async discard(cards, options = {}) {
+    const { pile, face } = optionsOf(options, "pile", "face");
     await this.call("hand.discard", { cards: listOf(cards), pile, face });
   }
 
   /** @type {Declared["play"]} */
-  async play(cards, { pile, face } = {}) {
+  async play(cards, options = {}) {
+    const { pile, face } = optionsOf(options, "pile", "face");
     await this.call("hand.play", { cards: listOf(cards), pile, face });
   }
 
@@ -240,7 +252,8 @@ export class RemoteTable {
   }
 
   /** @type {Declared["moveSeat"]} */
-  async moveSeat(to, { seat } = {}) {
+  async moveSeat(to, options = {}) {
+    const { seat } = optionsOf(options, "seat");
     await this.call("seat.move", { to, seat });
   }
 
@@ -255,12 +268,14 @@ export class RemoteTable {
   }
 
   /** @type {Declared["give"]} */
-  async give(cards, { to }) {
+  async give(cards, options) {
+    const { to } = optionsOf(options, "to");
     await this.call("hand.give", { cards: listOf(cards), to });
   }
 
   /** @type {Declared["pass"]} */
-  async pass(cards = null, { to } = {}) {
+  async pass(cards = null, options = {}) {
+    const { to } = optionsOf(options, "to");
     await this.call("hand.pass", { cards: listOf(cards), to });
   }
 
@@ -269,23 +284,28 @@ export class RemoteTable {
   }
 
   /** @type {Declared["show"]} */
-  async show(cards, { to, all } = {}) {
+  async show(cards, options = {}) {
+    const { to, all } = optionsOf(options, "to", "all");
     await this.call("hand.show", { cards: listOf(cards), to, all });
   }
 
   /** @type {Declared["pileDraw"]} */
-  async pileDraw(pile, count = null, { end, cards, all } = {}) {
+  async pileDraw(pile, count = null, options = {}) {
+    const { end, cards, all } = optionsOf(options, "end", "cards", "all");
     return this.#changeAndSee("pile.draw", { pile, count, from: end, cards: listOf(cards), all });
   }
 
   /** @type {Declared["move"]} */
-  async move(source, { to, cards, count, where, face, all }) {
+  async move(source, options) {
+    const { to, cards, count, where, face, all } =
+      optionsOf(options, "to", "cards", "count", "where", "face", "all");
     const params = { from: source, to, cards: listOf(cards), count, where, face, all };
     await this.call("pile.move", params);
   }
 
   /** @type {Declared["pileTurn"]} */
-  async pileTurn(pile, cards = null, { all } = {}) {
+  async pileTurn(pile, cards = null, options = {}) {
+    const { all } = optionsOf(options, "all");
     await this.call("pile.turn", { pile, cards: listOf(cards), all });
   }
 

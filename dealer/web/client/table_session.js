@@ -167,7 +167,7 @@ export class TableSession {
     const error = /** @type {any} */ (this.error ?? status.error);
     if (this.#status?.state === state && this.#status.error === error) return;
     this.#status = { state, since: Date.now(), error };
-    this.emitter.emit("connection", this.#status);
+    if (!this.connection.closing) this.emitter.emit("connection", this.#status);
   }
 
   get #upToDate() {

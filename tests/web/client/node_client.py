@@ -71,9 +71,9 @@ class NodeClient:
     async def connect(self, name: str, url: str, /, **options: Any) -> None:
         """Set `its.<name>` to a `House` connected to `url`; the option `folder` is its store's."""
         js = """
-            const { url, folder, ...options } = args;
+            const { as, url, folder, ...options } = args;
             if (folder) options.store = await client.fileStore(folder);
-            its[args.as] = await client.connect(url, options);
+            its[as] = await client.connect(url, options);
         """
         given = {"name": name.capitalize(), "retry": FAST} | options
         await self.run(js, **{"as": name, "url": url, **given})

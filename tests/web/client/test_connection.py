@@ -167,7 +167,7 @@ async def test_a_server_that_does_not_answer_hello_is_reported(clients):
 
 
 async def test_an_unreachable_server_is_reported(clients):
-    with pytest.raises(JsError, match="HouseUnreachable: .* does not answer"):
+    with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer"):
         await clients.connect("house", "ws://127.0.0.1:9/ws")
 
 
@@ -261,3 +261,61 @@ async def test_a_table_s_address_is_used_as_soon_as_the_table_is_known(fake, cli
     )
     await clients.run(known, url=fake.url, table=TABLE)
     assert fake.paths[3:] == [f"/ws/{TABLE}"]
+
+
+async def test_an_intended_close_is_not_reported(clients, real_server):
+    await clients.connect("house", real_server.url)
+    seen = await clients.run(
+        """
+        const seen = [], table = await its.house.open({ seats: 2 });
+        for (const one of [its.house, table]) {
+          one.on("connection", ({ state }) => seen.push(state));
+        }
+        await its.house.close();
+        const { state, error } = table.connection;
+        return [seen, state, its.house.connection.state, error.name];
+        """
+    )
+    assert seen == [[], "away", "away", "HouseUnreachable"]
+
+
+async def test_a_table_reports_the_end_of_its_connection_once(fake, clients):
+    async def act(frame, socket):
+        await socket.close(4403, "")
+
+    fake.script = act
+    with pytest.raises(JsError):
+        await clients.run(
+            """
+            its.house.watch("ab".repeat(16)).catch(() => {});
+            return its.house.tables();
+            """
+        )
+    assert await clients.run("return its.states") == ["away"]
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            "table.draw(1, { ende: 'bottom' })",
+            'There is no option "ende"; the options here are: end.',
+        ),
+        ("table.shuffle({ pille: 'x' })", 'no option "pille"; .*: pile, algorithm, steps, wait'),
+        ("table.give(0)", "Options must be an object; .*: to"),
+        ("table.move('deck')", "Options must be an object; .*: to, cards"),
+        ("table.pass(0, null)", "Options must be an object; .*: to"),
+        ("table.deal(1, [2])", "Options must be an object; .*: seats, piles"),
+        ("table.until(() => true, 5)", "Options must be an object; .*: timeout"),
+        ("its.house.open({ decks: 2 })", 'no option "decks"; .*: deck, seats'),
+        ("its.house.join(table.id, 'Bob')", "Options must be an object; .*: name, seat"),
+        ("client.connect(its.house.url, { nam: 'Bob' })", 'no option "nam"; .*: name, store'),
+        ("table.stack('books')", "A stack is deck, hand:<seat> or pile:<name>"),
+        ("table.stack('hand:0')", "A stack is deck, hand:<seat> or pile:<name>"),
+    ],
+)
+async def test_unknown_options_are_refused(clients, real_server, call, sentence):
+    await clients.connect("house", real_server.url)
+    with pytest.raises(JsError, match=sentence) as refused:
+        await clients.run(f"const table = await its.house.open(); return {call}")
+    assert (refused.value.name, refused.value.reason) == ("Refused", "bad_request")
