@@ -22,6 +22,7 @@ GUIDE = DEALER / "web/CLIENT.md"
 FIRST, LAST = "<!-- commands -->\n", "<!-- end of commands -->\n"
 
 _JS_METHOD = re.compile(r"^  (?:async )?(#?\w+)\((.*?)\) \{$(.*?)^  \}$", re.DOTALL | re.MULTILINE)
+_OPTIONS = re.compile(r"const (\{ .*? \}) =\s+optionsOf\(")
 _OF_HOST = ("seat.vacate", "table.transfer_host")
 """Only they need the host without a rule that says so."""
 
@@ -71,6 +72,8 @@ def _of_javascript() -> Iterator[tuple[str, str]]:
         for name, params, body in _JS_METHOD.findall(source):
             for method in re.findall(r'"([a-z]+\.[a-z_]+)"', body):
                 if not name.startswith("#"):
+                    if (options := _OPTIONS.search(body)) is not None:
+                        params = params.replace("options", options[1])
                     given = re.sub(r" = (\{\}|[^,} ]+)", "", params)
                     yield method, f"{object}.{name}({given})"
 
