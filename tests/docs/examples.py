@@ -59,7 +59,7 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/gateway/SERVICES.md": {
         "sh dealer serve": FLAGS,
         "sh": WITH_CURL, "json": WITH_CURL, "python import asyncio, os": CLOCK,
-        "python": SERVICE, "js": SERVICE,
+        "python": SERVICE,
     },
     "dealer/gateway/DECKS.md": {"sh": f"{BLOCKS}::test_a_deck_with_curl"},
     "dealer/feed/README.md": {

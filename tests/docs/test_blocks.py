@@ -111,19 +111,31 @@ async def test_the_downloads_of_the_client(reader: Reader) -> None:
 async def test_a_service_with_curl(reader: Reader) -> None:
     program("curl")
     document = "dealer/gateway/SERVICES.md"
-    add, *others = example(document, "sh", "dealer key add").splitlines(keepends=True)
-    await reader.type(add)
-    call = example(document, "sh", "curl ")
+    await reader.type(example(document, "sh", "dealer key add"))
+    opening, ticket, follow = (
+        example(document, "sh", one) for one in ("table.open", "seat.ticket", "/feed")
+    )
     ping = (
         f'{reader.page}rpc -H "Authorization: Bearer $(cat shop.key)" {shlex.join(call_of_ping())}'
     )
     await reader.type(f"until curl -sf {ping}; do :; done\n")  # the key is valid within a second
-    printed = (await reader.type(call)).splitlines()
-    (answer,) = (json.loads(line) for line in printed if line.startswith("{"))
-    assert list(answer["result"]) == list(json.loads(example(document, "json"))["result"])
-    await reader.type("".join(others))
-    status = call.replace("curl ", "curl -s -o refused -w '%{http_code}' ").strip()
+    opened = result_of(await reader.type(opening))
+    assert list(opened) == list(json.loads(example(document, "json"))["result"])
+    made = result_of(await reader.type(ticket.replace("TABLE", opened["table"])))
+    async with connect(reader.url) as house:
+        table = await house.join(opened["table"], ticket=made["ticket"])
+        assert list(table.seats.values()) == ["Dora"]
+    once = follow.replace("curl -N", "curl -sf").replace('start"', 'start&wait=0"').strip()
+    await reader.type(f"until {once} | grep SeatTaken; do :; done\n")
+    await reader.type(example(document, "sh", "dealer key revoke"))
+    status = opening.replace("curl ", "curl -s -o refused -w '%{http_code}' ").strip()
     await reader.type(f'until [ "$({status})" = 401 ]; do :; done\n')
+
+
+def result_of(printed: str) -> dict[str, Any]:
+    """The result of the one answer that is printed."""
+    (answer,) = (json.loads(line) for line in printed.splitlines() if line.startswith("{"))
+    return dict(answer["result"])
 
 
 def call_of_ping() -> list[str]:

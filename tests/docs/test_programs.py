@@ -20,7 +20,7 @@ from tests.web.client.node_client import sockets
 from tests.web.js_verifier import node
 
 EXAMPLES = ROOT / "dealer" / "docs" / "examples"
-PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".mjs"))
+PROGRAMS = sorted(path for path in EXAMPLES.iterdir() if path.suffix in (".py", ".mjs", ".go"))
 README = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n?)*)", README, re.MULTILINE))
 LINK = re.compile(r"/tables/(\w+)#ticket=([\w-]+)")

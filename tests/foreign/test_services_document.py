@@ -24,12 +24,17 @@ from tests.harness.installed import go
 from tests.harness.server_process import PATIENT, ServerProcess
 from tests.web.js_verifier import node
 
-DOCUMENT = (Path(__file__).parents[2] / "dealer/gateway/SERVICES.md").read_text(encoding="utf-8")
+DEALER = Path(__file__).parents[2] / "dealer"
+DOCUMENT = (DEALER / "gateway/SERVICES.md").read_text(encoding="utf-8")
+EXAMPLES = DEALER / "docs/examples"
 PROGRAMS = dict(
     re.findall(r"```(\w+)\n(.*?)```", DOCUMENT.split("\n## A whole service\n")[1], re.DOTALL)
-)
+) | {
+    language: (EXAMPLES / f"service.{suffix}").read_text(encoding="utf-8")
+    for language, suffix in (("js", "mjs"), ("go", "go"))
+}
 CLOCK = re.findall(r"```python\n(import asyncio, os\n.*?)```", DOCUMENT, re.DOTALL)
-LINES_MAX = 40
+LINES_MAX = 41
 CLOCK_LINES_MAX = 30
 
 
