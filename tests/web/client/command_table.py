@@ -26,14 +26,20 @@ _OPTIONS = re.compile(r"const (\{ .*? \}) =\s+optionsOf\(")
 _OF_HOST = ("seat.vacate", "table.transfer_host")
 """Only they need the host without a rule that says so."""
 
+_PROPERTIES = {"table.presence": "table.presence"}
+"""What the JavaScript client has without a request, because it is notified."""
+
 
 def written() -> str:
     """The table as Markdown."""
     in_js, in_python = dict(_of_javascript()), dict(_of_python())
-    rows = []
+    in_js |= _PROPERTIES
+    rows: list[str] = []
+    listed: list[list[str | None]] = []
     for method in json.loads(openrpc())["methods"]:
         calls = [commands.get(method["name"]) for commands in (in_js, in_python)]
-        if any(calls):
+        if any(calls) and calls not in listed:  # one call may send a method for each kind of stack
+            listed.append(calls)
             cells = [f"`{call}`" if call else "" for call in calls]
             does = method["summary"].partition("\n\n")[0]
             rows.append(f"| {' | '.join([*cells, does, _who(method)])} |")
