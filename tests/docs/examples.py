@@ -37,7 +37,10 @@ RUN: dict[str, dict[str, str]] = {
     },
     ".client/README.md": {"python": f"{BLOCKS}::test_the_readme_of_the_client"},
     "dealer/docs/README.md": {"sh": SITE},
-    ".github/CONTRIBUTING.md": {"sh .venv/bin/pip install -q -e '.[docs]'": SITE},
+    ".github/CONTRIBUTING.md": {
+        "sh .venv/bin/pip install -q -e '.[docs]'": SITE,
+        "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",
+    },
     "dealer/docs/tutorials/audit.md": {"sh": TUTORIAL},
     "dealer/docs/tutorials/backend.md": {"sh": TUTORIAL, "python": TUTORIAL},
     "dealer/docs/tutorials/bot.md": {"sh": TUTORIAL, "python": TUTORIAL},
@@ -107,7 +110,6 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/cli/FORGETTING.md": {"sh": "tests/cli/test_archive.py::test_a_player_is_forgotten"},
     "dealer/cli/MANY_NODES.md": {
         "sql": "tests/cli/test_partitions.py::test_partitions_keep_every_byte_and_play_goes_on",
-        "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",
     },
 }  # fmt: skip
 
