@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dealer.service import Service
-from dealer.service.build import open_service
+from dealer.service.build import DEFAULTS, ServiceOptions, open_service
 from tests.service.conftest import postgres_url, url
 
 __all__ = ["postgres_url", "url"]
@@ -23,9 +22,9 @@ async def open_node(url: str, tmp_path: Path) -> AsyncIterator[OpenService]:
     """Opens a service on the database `url`; each call opens another node."""
     async with AsyncExitStack() as stack:
 
-        async def open_(**settings: Any) -> Service:
+        async def open_(options: ServiceOptions = DEFAULTS) -> Service:
             return await stack.enter_async_context(
-                open_service(url, house_key=tmp_path / "house.key", **settings)
+                open_service(url, options, house_key=tmp_path / "house.key")
             )
 
         yield open_

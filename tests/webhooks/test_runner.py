@@ -19,6 +19,7 @@ from dealer.eventlog.keys import existing_house_keys, load_house_keys
 from dealer.eventlog.owners import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
+from dealer.service.build import ServiceOptions
 from dealer.service.identity.admin import read_audit_entries
 from dealer.service.operations.key_rotation import rotate
 from dealer.service.operations.webhooks import WebhookAdmin
@@ -73,7 +74,7 @@ async def until_complete(service: Service, receiver: Receiver, *tables: LiveTabl
 async def test_every_event_is_delivered_in_order(
     open_node: OpenService, receiver: Receiver
 ) -> None:
-    service = await open_node(house="cards.example.org")
+    service = await open_node(ServiceOptions(house="cards.example.org"))
     first, second = await shuffled_table(service), await shuffled_table(service)
     _, secret = await add_webhook(service, receiver.url)
     await until_complete(service, receiver, first, second)
@@ -166,7 +167,7 @@ async def test_after_days_of_failures_it_is_switched_off(
     open_node: OpenService, receiver: Receiver
 ) -> None:
     receiver.respond = answer(503)
-    service = await open_node(webhook_give_up_ms=50)
+    service = await open_node(ServiceOptions(webhook_give_up_ms=50))
     await shuffled_table(service)
     await add_webhook(service, receiver.url)
     await eventually(lambda: service.webhooks and service.webhooks.disabled)

@@ -23,7 +23,7 @@ func main() {
 	type result struct{ Table, Ticket, Message string }
 	var opened, made struct{ Result, Error result }
 	rpc := `{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`
-	ask("POST", "/rpc", fmt.Sprintf(rpc, "table.open", `"ref":"match-17","seats":2`)).Decode(&opened)
+	ask("POST", "/rpc", fmt.Sprintf(rpc, "table.open", `"ref":"match-17","rules":{"seats":2,"join":"invite"}`)).Decode(&opened)
 	for _, name := range []string{"Ada", "Bob"} {
 		user := fmt.Sprintf(`"table":%q,"name":%q,"subject":%[2]q`, opened.Result.Table, name)
 		ask("POST", "/rpc", fmt.Sprintf(rpc, "seat.ticket", user)).Decode(&made)

@@ -193,7 +193,9 @@ def test_every_close_code_is_used():
     gateway = WEB.parent / "gateway"
     code = "".join(file.read_text() for file in gateway.rglob("*.py"))
     for one in CloseCode:
-        assert re.search(rf"close_with\(\s*CloseCode\.{one.name}|{one.name},\n", code), one
+        assert re.search(
+            rf"(close_with|FrameRefused)\(\s*CloseCode\.{one.name}|{one.name},\n", code
+        ), one
 
 
 def test_the_notifications_are_those_of_the_server():
