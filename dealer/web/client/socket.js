@@ -7,8 +7,11 @@ import { ConfigurationError, HouseUnreachable } from "./errors.js";
 /** The close code that browsers report for a connection that was lost without a close frame. */
 const ABNORMAL_CLOSURE = 1006;
 
-/** HTTP statuses of an address that has something else than a WebSocket, or nothing. */
-const NO_WEBSOCKET = [200, 404, 405, 410, 426];
+/**
+ * HTTP statuses of an address that has something else than a WebSocket, or nothing. Not 426: that
+ * is what a server answers to HTTP where it has one, also while it refuses connections.
+ */
+const NO_WEBSOCKET = [200, 404, 405, 410];
 
 /** @param {string} url */
 const noWebSocket = (url) => new ConfigurationError(`There is no WebSocket at ${url}: its address ` +

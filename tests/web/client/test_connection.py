@@ -185,6 +185,23 @@ async def test_an_address_without_a_websocket_is_to_be_corrected(clients, real_s
         )
 
 
+async def test_a_full_server_is_not_a_wrong_address(clients):
+    """It refuses the upgrade; to the same address without one it answers 426."""
+
+    async def answers(reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        status = "503 Full" if b"upgrade: websocket" in head else "426 Upgrade Required"
+        writer.write(
+            f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        )
+        writer.close()
+
+    async with await asyncio.start_server(answers, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer"):
+            await clients.connect("house", f"ws://127.0.0.1:{port}/ws")
+
+
 async def test_malformed_frames_are_ignored(fake, clients):
     async def act(frame, socket):
         noises = ("", "[]", "null", "7", '{"method":"event","params":3}', '{"id":99,"result":{}}')
