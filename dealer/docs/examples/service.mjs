@@ -36,6 +36,8 @@ for (;;) {
         after = JSON.parse(line).position;
       }
     }
-  } catch {} // the connection was lost
+  } catch {
+    // The connection was lost.
+  }
   await new Promise((resolve) => setTimeout(resolve, 1000));
 }
