@@ -188,6 +188,10 @@ def option(name: str, *, hidden: bool = False) -> Any:
     return Annotated[_OPTION_TYPES.get(setting.type, setting.type), declared]
 
 
+_SHOWN = 80
+"""Characters of a wrong argument that its refusal repeats."""
+
+
 def is_table(text: str) -> bool:
     """Whether a text may be the id of a table, or the first digits of one."""
     return re.fullmatch(r"[0-9a-f-]{1,36}", text.lower()) is not None
@@ -197,8 +201,13 @@ def _table(text: str | None) -> str | None:
     """Refuses what cannot be the id of a table, before a database is opened."""
     if text is None or is_table(text):
         return text
-    instead = "; `dealer verify FILE` checks a bundle" if Path(text).exists() else ""
-    raise typer.BadParameter(f"A table's id is 32 hex digits, not {text!r}{instead}.")
+    # Not Path.exists, which raises where no file can have such a name.
+    if os.path.exists(text):
+        instead = "`dealer verify FILE` checks a bundle"
+    else:
+        instead = "its first digits suffice, and `dealer tables` lists them"
+    said = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    raise typer.BadParameter(f"A table's id is 32 hex digits, not {said!r}; {instead}.")
 
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import asdict
@@ -240,10 +241,11 @@ def read_table_or_file(
 
 def is_file(source: str, *, url: str | None = None) -> bool:
     """Whether `source` names a bundle's file, not a table; a usage error if it is neither."""
-    if source == "-" or (url is None and Path(source).is_file()):
+    # Not Path's methods, which raise where no file can have such a name.
+    if source == "-" or (url is None and os.path.isfile(source)):
         return True
     if not is_table(source):
-        kind = "is a folder" if Path(source).is_dir() else "is no file"
+        kind = "is a folder" if os.path.isdir(source) else "is no file"
         raise typer.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
     return False
 
