@@ -197,12 +197,21 @@ def is_table(text: str) -> bool:
     return re.fullmatch(r"[0-9a-f-]{1,36}", text.lower()) is not None
 
 
+def address_help(address: str) -> str:
+    """What to do with a table's address on a server where an id or a file is wanted."""
+    found = re.fullmatch(r"(https?://.+?)/tables/([0-9a-f]{32})\b.*", address)
+    server, table = found.groups() if found else ("ADDRESS", "TABLE")
+    return f"`dealer audit {table} --url {server}` checks a table of a server"
+
+
 def _table(text: str | None) -> str | None:
     """Refuses what cannot be the id of a table, before a database is opened."""
     if text is None or is_table(text):
         return text
+    if "://" in text:
+        instead = address_help(text)
     # Not Path.exists, which raises where no file can have such a name.
-    if os.path.exists(text):
+    elif os.path.exists(text):
         instead = "`dealer verify FILE` checks a bundle"
     else:
         instead = "its first digits suffice, and `dealer tables` lists them"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints
@@ -481,8 +482,10 @@ def read_limits(pairs: Iterable[str], environ: Mapping[str, str]) -> Limits:
         name, equals, value = pair.partition("=")
         name = name.replace("-", "_")
         if not equals or name not in kinds:
+            similar = get_close_matches(name, kinds, n=1)
+            meant = f" Did you mean {similar[0]}?" if similar else ""
             raise ConfigurationError(
-                f"--limit must be NAME=VALUE, where NAME is one of {', '.join(kinds)}."
+                f"--limit must be NAME=VALUE, where NAME is one of {', '.join(kinds)}.{meant}"
             )
         if given.get(name, ("", ""))[1] == (where := f"--limit {name}"):
             raise ConfigurationError(f"{where} is given more than once.")

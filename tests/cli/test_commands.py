@@ -67,6 +67,10 @@ def test_the_help_of_serve_shows_what_people_use(ask: Ask) -> None:
     assert all(f"\n  {name}: " in whole for name in LIMITS)
 
 
+ADDRESS = f"https://cards.example/a/tables/{'12' * 16}"
+ON_A_SERVER = f"`dealer audit {'12' * 16} --url https://cards.example/a` checks a table of a server"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
@@ -75,6 +79,11 @@ def test_the_help_of_serve_shows_what_people_use(ask: Ask) -> None:
         ("verify junk", 2, "junk cannot be read: No such file"),
         ("verify 0199f3", 2, "`dealer audit 0199f3` checks it"),
         ("verify", 2, "or give --manifest"),
+        (f"verify {ADDRESS}/bundle.jsonl", 2, ON_A_SERVER),
+        (f"history {ADDRESS}", 2, ON_A_SERVER),
+        (f"audit {ADDRESS}/audit", 2, ON_A_SERVER),
+        ("audit http://localhost:8080/", 2, "`dealer audit TABLE --url ADDRESS` checks a table"),
+        ("serve --limit rat=3", 2, "Did you mean rate?"),
         ("audit game.jsonl", 2, "32 hex digits, not 'game.jsonl'"),
         ("audit pyproject.toml", 2, "`dealer verify FILE` checks a bundle"),
         ("tables close junk --why x", 2, "32 hex digits, not 'junk'; its first digits suffice"),

@@ -18,7 +18,7 @@ from urllib.error import HTTPError, URLError
 
 import typer
 
-from dealer.cli.options import AsJson, argument, find_table, given, is_table
+from dealer.cli.options import AsJson, address_help, argument, find_table, given, is_table
 from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
 from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable
 from dealer.outgoing import opener
@@ -199,7 +199,7 @@ def _notes(files: list[Path] | tuple[()]) -> tuple[list[str], list[str]]:
     signed: list[str] = []
     undone: list[str] = []
     for file in files:
-        data, notes = bundle.restore(_read_file(file))
+        data, notes = bundle.restore(_read_file(str(file)))
         undone += [f"{file}: {note}" for note in notes]
         text = data.decode(errors="replace")
         if not text.startswith("{"):
@@ -216,16 +216,18 @@ def _notes(files: list[Path] | tuple[()]) -> tuple[list[str], list[str]]:
 
 def read_bundle(file: str) -> bundle.Restored:
     """The bundle in a file, `-` being standard input, with what was undone in it."""
-    return bundle.restore(sys.stdin.buffer.read() if file == "-" else _read_file(Path(file)))
+    return bundle.restore(sys.stdin.buffer.read() if file == "-" else _read_file(file))
 
 
-def _read_file(file: Path) -> bytes:
+def _read_file(file: str) -> bytes:
     try:
-        return file.read_bytes()
+        return Path(file).read_bytes()
     except OSError as error:
         says = f"{file} cannot be read: {error.strerror}."
-        if is_table(str(file)):
+        if is_table(file):
             says += f" If it is a table, `dealer audit {file}` checks it."
+        elif "://" in file:
+            says = f"{file} is no file; {address_help(file)}."
         raise typer.BadParameter(says) from None
 
 
@@ -245,6 +247,8 @@ def is_file(source: str, *, url: str | None = None) -> bool:
     if source == "-" or (url is None and os.path.isfile(source)):
         return True
     if not is_table(source):
+        if "://" in source:
+            raise typer.BadParameter(f"{source} is no file; {address_help(source)}.")
         kind = "is a folder" if os.path.isdir(source) else "is no file"
         raise typer.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
     return False
