@@ -160,8 +160,8 @@ def _read_only(url: str) -> tuple[AsyncEngine, Reader]:
 def _read_only_sqlite(file: Path) -> AsyncEngine:
     if not file.exists():
         raise ConfigurationError(
-            f"There is no database {file}; name another one with --database, or start "
-            "`dealer serve`, which creates it."
+            f"There is no database {file}. `dealer serve` creates one; a command finds another "
+            "by --database."
         )
     # In a read-only folder SQLite cannot create the -shm file, unless the file is `immutable`.
     immutable = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
