@@ -12,6 +12,7 @@ from dealer.game.absence import Absence
 from dealer.game.events import immutable
 from dealer.game.insecure_deck import InsecureDeck
 from dealer.game.stacks import DECK
+from dealer.game.state import Round
 
 CardRef = str | int
 """A card, by its slot; or by its code, if the actor may see it."""
@@ -36,11 +37,15 @@ class Actor(NamedTuple):
 
 @immutable
 class OpenTable:
-    """Open a table under `origin` with the house key `key`, 32 bytes, and complete rules."""
+    """Open a table under `origin` with the house key `key`, 32 bytes, and complete rules.
+
+    With the round `laid_out` it is a practice table, whose rules say so.
+    """
 
     origin: str
     key: bytes
     rules: Mapping[str, Any]
+    laid_out: Round | None = None
 
 
 @immutable
@@ -186,7 +191,8 @@ class CloseEntropy:
 class FinishShuffle:
     """Shuffle and seal, with all entropy revealed; `root` is checkpoint C1's.
 
-    A test `deck` replaces the tape; only a server with insecure test decks gives one.
+    A `deck` replaces the tape: in the first shuffle of a practice table, or as a test deck, which
+    only a server with insecure test decks gives.
     """
 
     root: bytes

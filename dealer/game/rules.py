@@ -12,7 +12,8 @@ known one (`check_names`): it would have no effect, without a word.
 
 `pack` and `game` name the pack of cards and the preset that the pages use to show the table; the
 server does not enforce a game. `listed: false` keeps the table out of the lobby's list.
-`insecure_test_deck` is for tests, and refused by other servers (`insecure_deck`).
+`insecure_test_deck` is for tests, and refused by other servers (`insecure_deck`). `practice` is
+written by the server alone, see `decide.practice`.
 
 Rules in an existing log keep their meaning, in which each preset allows the host to collect. New
 tables get an explicit `"collect": "nobody"` unless they are opened with another value
@@ -36,6 +37,10 @@ from dealer.game.names import check_name
 
 SEATS_DEFAULT = 10
 SEATS_MAX = 100
+PRACTICE = "practice"
+SOURCE = dict.fromkeys(("table", "round", "version", "root"))
+"""The members of the rule `practice`, which names what a table was laid out from."""
+
 WHO = ("host", "players", "nobody")
 ENTROPY = ("players", "house")
 WAITS = ("commit_ms", "reveal_ms")
@@ -58,7 +63,7 @@ PRESETS: dict[str, dict[str, str]] = {
     "shared": dict.fromkeys(ACTIONS, "players") | {"collect": "host"},
 }
 _GUARDED = ("preset", "join", "watch", "entropy", "deck", "seats", "name", *WAITS, *ACTIONS)
-KNOWN = (*_GUARDED, "pack", "game", "listed", INSECURE_DECK)
+KNOWN = (*_GUARDED, "pack", "game", "listed", INSECURE_DECK, PRACTICE)
 """The names of all members that have a meaning.
 
 Those that came later are not guarded against misspellings: similar names, such as `packs`, are free
@@ -128,6 +133,9 @@ class Rules:
         if type(given.get("listed", True)) is not bool:
             raise BadRequest("The rule 'listed' must be true or false.")
         check_insecure_deck(given)
+        source = given.get(PRACTICE, SOURCE)
+        if not isinstance(source, Mapping) or source.keys() != SOURCE.keys():
+            raise BadRequest(f"The rule 'practice' is an object with {', '.join(SOURCE)}.")
         pack = given.get("pack", "standard")
         if not isinstance(pack, str) or not PACK_NAME.fullmatch(pack):
             raise BadRequest(

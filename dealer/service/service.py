@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dealer.errors import DealerError
+from dealer.errors import BadRequest, DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.keys import HouseKeys
@@ -18,7 +18,8 @@ from dealer.eventlog.protocols import Notifier
 from dealer.eventlog.recent import RecentEvents
 from dealer.feed.feed import Feed
 from dealer.game.commands import Command, OpenTable
-from dealer.game.rules import for_new_table
+from dealer.game.rules import PRACTICE, for_new_table
+from dealer.game.state import Round
 from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.clock import Clock
 from dealer.service.commands.background_tasks import BackgroundTasks
@@ -142,13 +143,20 @@ class Service:
         key: IdempotencyKey | None = None,
         address: str = "",
         owner: Owner | None = None,
+        laid_out: Round | None = None,
     ) -> tuple[LiveTable, CommandResult]:
         """Open a table. An unguessable `cmd` that is sent again finds the table that it opened.
 
         `address` is the client's; only a keyed digest of its network is stored, for the lobby. The
         `owner` is recorded before the table begins; with a `ref` that it has used before, the table
-        is that one, and `key` has to be the same.
+        is that one, and `key` has to be the same. With `laid_out` it is a practice table: round and
+        rules are those of `PastStates.practice`.
         """
+        if laid_out is None and PRACTICE in rules:
+            raise BadRequest(
+                f"The rule {PRACTICE} is the server's: open a practice table with `from`, the "
+                "round to play on from."
+            )
         rules = self.insecure_decks.rules_for(rules)
         check_rules(rules)
         table, key = await id_and_key(key, self.log, self.keys, now=self.now())
@@ -159,7 +167,9 @@ class Service:
             if owner is not None and key is not None:  # it may be a repetition, much later
                 await require_here(self.log, table)
             live_table = await self.lifecycle.load_or_create(table)
-        opening = OpenTable(self.executor.origin(table), self.keys.public_key, for_new_table(rules))
+        opening = OpenTable(
+            self.executor.origin(table), self.keys.public_key, for_new_table(rules), laid_out
+        )
         # Held, because an idle table may leave memory before the caller has the answer.
         try:
             with live_table.held():

@@ -11,13 +11,14 @@ import pytest
 from dealer.errors import DatabaseUnavailable
 from dealer.eventlog import admin
 from dealer.eventlog.address import is_postgres
-from dealer.game.commands import CloseTable, TakeSeat
+from dealer.game.commands import CloseRound, CloseTable, OpenRound, TakeSeat
 from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.reading import lobby
 from dealer.service.reading.lobby import LISTED, Lobby, network_of
+from dealer.service.reading.past_states import no_pause
 from tests.service.tables import HOST
 
 NAME = "🂡" * 64
@@ -182,3 +183,16 @@ async def test_a_table_is_listed_unless_it_says_otherwise(service: Service) -> N
     (shown,) = await open_many(service, "192.0.2.8", 1, listed=True)
     (nested,) = await open_many(service, "192.0.2.9", 1, x_note={"listed": False})
     assert {one["table"] for one in await listed(service)} == {shown, nested}
+
+
+async def test_a_practice_table_is_called_so(service: Service) -> None:
+    source, _ = await service.open_table({"name": "Ours"})
+    number = len(source.table.round_versions) + 1
+    await service.execute(source, OpenRound(HOST, ("As", "Ks"), "house", 100, 100))
+    await service.execute(source, CloseRound(HOST))
+    moment = await service.past_states.moment(source, number, None)
+    rules, round_ = await service.past_states.practice(source, number, moment, pause=no_pause)
+    table, _ = await service.open_table(rules, laid_out=round_)
+    found = {one["table"]: one for one in await listed(service)}
+    assert found[table.table_id]["practice"] is True
+    assert "practice" not in found[source.table_id]

@@ -33,7 +33,7 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
     `house` holds the secret of the open round. Raises a Refused; the state is never changed.
     """
     if isinstance(command, commands.OpenTable):
-        return seats.open_table(command, table)
+        return seats.open_table(command, table, house)
     if table.version == 0:
         raise UnknownTable(
             "There is no such table on this server; check its id, or open a new table."

@@ -39,6 +39,8 @@ from dealer.game.commands import (
     VacateSeat,
 )
 from dealer.game.decide.permission import is_host, require_permission, require_seat
+from dealer.game.decide.practice import begin
+from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.decide.rounds import close_if_complete
 from dealer.game.events import Event
 from dealer.game.names import check_name, check_text, look_alike
@@ -59,12 +61,13 @@ _OF_SERVER = {
 _NOTE_KIND = re.compile("[a-z0-9._-]{1,64}")
 
 
-def open_table(command: OpenTable, table: Table) -> list[Event]:
-    """Open the table, which must not exist yet."""
+def open_table(command: OpenTable, table: Table, house: RoundSecrets) -> list[Event]:
+    """Open the table, which must not exist yet; a practice table up to its first shuffle."""
     if table.version:
         raise VersionConflict("This table exists already.")
     Rules.check(command.rules)
-    return [events.TableOpened(command.origin, command.key, command.rules)]
+    opened = events.TableOpened(command.origin, command.key, command.rules)
+    return [opened, *(begin(command.laid_out, house) if command.laid_out else ())]
 
 
 def take_seat(command: TakeSeat, table: Table) -> list[Event]:

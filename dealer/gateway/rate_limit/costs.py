@@ -116,6 +116,14 @@ def text_bytes_written(content: bytes) -> int:
     return BYTES_PER_COMMIT + BYTES_PER_EVENT + COPIES * len(content)
 
 
+def practice_bytes_written(cards: int) -> int:
+    """The same for the cards of a practice table: each is shuffled, placed, and may be shown.
+
+    The seat of a hand is taken, and left.
+    """
+    return cards * (BYTES_PER_SWAP + 4 * BYTES_PER_EVENT)
+
+
 def _cards(table: Table, stack: str) -> int:
     return 0 if table.round is None else len(table.round.cards(stack))
 

@@ -8,16 +8,24 @@ import msgspec
 
 from dealer.errors import (
     BadRequest,
+    BadToken,
     CommandReused,
     DealerError,
     NotEntitled,
     Refused,
     Unavailable,
+    UnknownTable,
 )
 from dealer.game.commands import LeaveSeat
 from dealer.game.events import TableOpened
+from dealer.game.state import Round
 from dealer.gateway.presence.membership import Membership, require_right
-from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, text_bytes_written
+from dealer.gateway.rate_limit.costs import (
+    BYTES_PER_COMMIT,
+    past_state_weight,
+    practice_bytes_written,
+    text_bytes_written,
+)
 from dealer.gateway.session.commands import deck_codes
 from dealer.gateway.session.repeats import command_key
 from dealer.gateway.session.seating import seat_for
@@ -84,17 +92,24 @@ def _require_may_open(session: Session, q: p.TableOpen) -> None:
 async def _open(session: Session, call: Call) -> tuple[LiveTable, CommandResult]:
     q: p.TableOpen = call.params
     service, owner = session.context.service, session.service_key
-    content, rules = wire.content(call), _rules(q)
+    content, laid_out = wire.content(call), None
     written = text_bytes_written(content)
+    if q.source is None:
+        rules = _rules(q)
+    else:
+        rules, laid_out = await _practice(session, q, q.source)
+        written += practice_bytes_written(len(laid_out.opened))
     if owner is None:
         key, address = command_key(call, ANONYMOUS_SCOPE), session.transport.address
         with session.charged(written, decks=1):
-            return await service.open_table(rules, key=key, address=address)
+            return await service.open_table(rules, key=key, address=address, laid_out=laid_out)
     key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
     try:
         with session.charged(written):
             # Without an address: the lobby's bound on the tables of one network is for players.
-            return await service.open_table(rules, key=key, owner=Owner(owner.id, q.ref))
+            return await service.open_table(
+                rules, key=key, owner=Owner(owner.id, q.ref), laid_out=laid_out
+            )
     except CommandReused:
         if q.ref is None:
             raise
@@ -110,6 +125,42 @@ def _rules(q: p.TableOpen) -> dict[str, Any]:
     rules |= {key: msgspec.to_builtins(value) for key, value in given.items() if value is not None}
     deck_codes(rules.get("deck"))
     return rules
+
+
+async def _practice(
+    session: Session, q: p.TableOpen, source: p.PracticeFrom
+) -> tuple[dict[str, Any], Round]:
+    """The rules of a practice table, which are its source's, and the round to lay out.
+
+    Who may not see the source learns no more than that it cannot be played on from.
+    """
+    if q.deck is not None or q.seats is not None or q.rules is not None:
+        raise BadRequest(
+            "A practice table has its source's rules: leave out deck, seats and rules."
+        )
+    known, past = tuple(session.memberships), session.context.service.past_states
+    try:
+        membership = await session.find(source.table, token=source.token)
+        membership.require_watching()
+    except (UnknownTable, NotEntitled, BadToken):
+        raise UnknownTable(
+            "There is no table with that id from which you may play on; check the id, and give the "
+            "token of your seat if the table is private."
+        ) from None
+    live_table = membership.live_table
+    try:
+        with live_table.held():
+            version = await past.moment(live_table, source.round, source.version)
+            session.charge(past_state_weight(past.length(live_table, version)))
+            async with session.permit():
+                rules, round_ = await past.practice(
+                    live_table, source.round, version, pause=session.pause
+                )
+    finally:
+        if live_table.table_id not in known:  # a token was given for this request alone
+            session.leave(membership)
+    session.charge(2 * len(round_.opened) / 52)  # a deck to seal, and its shuffle
+    return rules if q.name is None else rules | {"name": q.name}, round_
 
 
 async def table_join(session: Session, call: Call) -> None:

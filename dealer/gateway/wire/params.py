@@ -106,6 +106,22 @@ class Command(OfTable, kw_only=True):
     expect: Expected | None = None
 
 
+class PracticeFrom(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A moment of a closed round, from which a practice table plays on."""
+
+    table: Annotated[ShortText, "id of the table: one that anyone may watch, or one's own"]
+    round: Round
+    version: Annotated[
+        VersionNumber | None,
+        "any version of the round; may be left out for the same shuffle again, nothing dealt",
+    ] = None
+    token: Annotated[
+        ShortText | None,
+        "authenticates a seat or the host of that table; secret; may be left out where the "
+        "connection acts there, or anyone may watch",
+    ] = None
+
+
 class TableOpen(Params, kw_only=True):
     deck: Annotated[
         Deck | None, "the deck of rounds that are opened without their own; may be left out"
@@ -124,6 +140,11 @@ class TableOpen(Params, kw_only=True):
         "be left out",
     ] = None
     host: Annotated[bool, "false for no host token in the answer, with a service key"] = True
+    source: Annotated[
+        PracticeFrom | None,
+        "open a practice table, with the cards and the rules of this round; then without `deck`, "
+        "`seats` and `rules`; may be left out",
+    ] = field(default=None, name="from")
     cmd: Cmd | None = None
 
 

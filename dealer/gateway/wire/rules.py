@@ -49,6 +49,15 @@ InsecureTestDeck = Annotated[
 ]
 
 
+class PracticeSource(Struct):
+    """The round whose cards a practice table was laid out from."""
+
+    table: Annotated[str, "id of the source"]
+    round: Annotated[int, "its round"]
+    version: Annotated[int, "its version at which the cards lay so"]
+    root: Annotated[str, "its root at a checkpoint that covers the round's close, in hex"]
+
+
 class Rules(Struct, rename=lambda name: name.rstrip("_")):
     """The rules of a new table.
 
@@ -72,6 +81,9 @@ class Rules(Struct, rename=lambda name: name.rstrip("_")):
     game: Annotated[str | None, "the game that pages help to play: `/games/<name>.json`"] = None
     insecure_test_deck: Annotated[
         InsecureTestDeck | None, "for tests, at a server with `--insecure-test-decks` only"
+    ] = None
+    practice: Annotated[
+        PracticeSource | None, "written by the server alone: this is a practice table"
     ] = None
     commit_ms: Annotated[CommitMs, _WAIT] = WAIT_MS_DEFAULT
     reveal_ms: Annotated[RevealMs, _WAIT] = WAIT_MS_DEFAULT

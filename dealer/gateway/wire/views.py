@@ -174,6 +174,9 @@ class TableListing(TypedDict):
     version: Version
     opened_at: Annotated[int, "when the table was opened, in epoch milliseconds"]
     taken: Taken
+    practice: NotRequired[
+        Annotated[bool, "true for a practice table, whose first round was laid out"]
+    ]
 
 
 class ServiceTableListing(TypedDict):

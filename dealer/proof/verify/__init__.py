@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dealer.errors import ProofFault
 from dealer.proof.bundle import LAST_NEWLINE
-from dealer.proof.checkpoint import table_of
 from dealer.proof.verify.file_kinds import named
 from dealer.proof.verify.form import Progress, read
 from dealer.proof.verify.heads import check_heads, check_saved
-from dealer.proof.verify.ledger import Ledger, secrets_of
+from dealer.proof.verify.ledger import ledger_of
+from dealer.proof.verify.practice import comparing, practice_of
 from dealer.proof.verify.replay import replay
 from dealer.proof.verify.report import CHECKS, Remarks, Report, Swap
 
@@ -32,12 +32,14 @@ def verify(
     key: bytes | str | None = None,
     saved: Sequence[str] = (),
     notes: Sequence[str] = (),
+    source: Iterable[str | bytes] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Verify a bundle, given as arbitrary lines without their newlines.
 
     `key` is the table's key as the user knows it, 32 bytes or hex; `saved` are checkpoints (notes)
-    that the user kept; `notes` say what `bundle.restore` undid in a file. `progress(done, total)`
+    that the user kept; `notes` say what `bundle.restore` undid in a file; `source` is the bundle of
+    the table that a practice table was laid out from. `progress(done, total)`
     reports progress; each line counts twice, when it is parsed and when it is replayed. Faults are
     not raised but returned in the report.
     """
@@ -52,15 +54,13 @@ def verify(
         roots = check_heads(parts, pinned, report)
         report.remarks.pinned = pinned is not None
         check_saved(parts, saved)
-        ledger = Ledger(
-            table=bytes.fromhex(table_of(parts.origin)),
-            roots=roots,
-            secrets=secrets_of(parts.leaves),
-            remarks=report.remarks,
-            swaps=report.swaps,
-        )
+        report.practice = practice_of(parts.leaves[0].public["rules"])
+        ledger = ledger_of(parts, roots, report)
+        steps = [_steps(progress, len(bundle), total)]
+        if source is not None:
+            steps.append(comparing(source, ledger, report.practice, len(parts.leaves)))
         try:
-            replay(parts.leaves, ledger, _steps(progress, len(bundle), total))
+            replay(parts.leaves, ledger, *steps)
         finally:
             report.seals = ledger.seals
     except ProofFault as fault:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from dealer.game.shuffle import Step
 from dealer.game.tape import Tape
+from dealer.proof.checkpoint import table_of
 from dealer.proof.keys import RoundKeys
-from dealer.proof.verify.form import Leaf
-from dealer.proof.verify.report import Remarks, Swap
+from dealer.proof.verify.form import Leaf, Parts
+from dealer.proof.verify.report import Remarks, Report, Swap
 
 
 class RuleViolation(Exception):
@@ -58,6 +59,7 @@ class Round:
     commitments: list[str] = field(default_factory=list)  # by slot
     faces: list[str | None] = field(default_factory=list)  # by slot
     drawable: list[bool] = field(default_factory=list)  # by slot
+    shown: set[int] = field(default_factory=set)  # slots that lie, or lay, face up
 
     def cards(self, stack: str) -> list[int]:
         """The cards of a stack, bottom first; empty for a stack that was never used."""
@@ -78,7 +80,8 @@ class Round:
 class Ledger:
     """The state of the replay; `roots` are the verified roots by size.
 
-    `secrets` are the secrets S by the version of the RoundOpened that committed to them.
+    `secrets` are the secrets S by the version of the RoundOpened that committed to them. At a
+    practice table (`laid_out`) the first shuffle need not follow the tape.
     """
 
     table: bytes
@@ -86,6 +89,7 @@ class Ledger:
     secrets: dict[int, bytes]
     remarks: Remarks
     swaps: list[Swap]
+    laid_out: bool = False
     seals: int = 0  # shuffles of closed rounds whose sealed cards were checked
     seats: set[int] = field(default_factory=set)  # currently taken
     sat: set[int] = field(default_factory=set)  # currently or formerly taken
@@ -113,6 +117,18 @@ class Ledger:
         if round_.shuffle is None or round_.shuffle.k != leaf.public["k"]:
             raise RuleViolation(f"Shuffle {leaf.public['k']} is not running.")
         return round_, round_.shuffle
+
+
+def ledger_of(parts: Parts, roots: dict[int, bytes], report: Report) -> Ledger:
+    """The ledger at the start of a bundle, which counts in its report."""
+    return Ledger(
+        table=bytes.fromhex(table_of(parts.origin)),
+        roots=roots,
+        secrets=secrets_of(parts.leaves),
+        remarks=report.remarks,
+        swaps=report.swaps,
+        laid_out=report.practice is not None,
+    )
 
 
 def secrets_of(leaves: list[Leaf]) -> dict[int, bytes]:

@@ -150,6 +150,7 @@ def shown(ledger: Ledger, leaf: Leaf) -> None:
     )
     if opened.hex() != round_.commitments[slot]:
         raise RuleViolation("Card and salt do not open the slot's commitment.")
+    round_.shown.add(slot)
 
 
 def peeked(ledger: Ledger, leaf: Leaf) -> None:

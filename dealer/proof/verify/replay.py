@@ -58,8 +58,8 @@ def apply(ledger: Ledger, leaf: Leaf) -> None:
     apply_event(ledger, leaf)
 
 
-def replay(leaves: list[Leaf], ledger: Ledger, progress: Progress) -> None:
-    """Apply all events to the ledger; raises the ProofFault of the first violation."""
+def replay(leaves: list[Leaf], ledger: Ledger, *steps: Progress) -> None:
+    """Apply all events to the ledger, each followed by `steps`; raises the first ProofFault."""
     if INSECURE_RULE in leaves[0].public["rules"]:
         raise ProofFault("tape", leaves[0].version, INSECURE)
     for leaf in leaves:
@@ -68,5 +68,6 @@ def replay(leaves: list[Leaf], ledger: Ledger, progress: Progress) -> None:
         except RuleViolation as violation:
             check, _ = EVENTS[leaf.type]
             raise ProofFault(check, leaf.version, str(violation)) from violation
-        progress(leaf.version)
+        for step in steps:
+            step(leaf.version)
     ledger.remarks.open_rounds = int(ledger.round is not None)

@@ -55,7 +55,7 @@ class Swap(NamedTuple):
 
     `shuffle_index` numbers the shuffles of the round from 0. The step exchanged places `i` and `j`;
     `words` are the words of the tape that determined j, the last one accepted and those before it
-    rejected; `cards` were at i and j before.
+    rejected (none in the first shuffle of a practice table); `cards` were at i and j before.
     """
 
     version: int
@@ -111,6 +111,32 @@ class Remarks:
     pinned: bool = False
 
 
+_OF_SOURCE = {
+    "not given": "Whether they lay there is not checked: give the bundle of that table as source.",
+    "open": "Whether they lay there is not checked: round 1 is still open.",
+    "proved": "They lay there: the source proves it.",
+}
+
+
+@dataclass(slots=True)
+class Practice:
+    """The rule of a practice table, and whether a source proved it, see `practice`."""
+
+    table: str
+    round: int
+    version: int
+    root: str
+    source: Literal["not given", "open", "proved"] = "not given"
+
+    def sentences(self) -> Iterator[str]:
+        """What a report says of it; programs may look for how the first one begins."""
+        yield (
+            "practice: not a fair deal. The cards of round 1 were laid out as in round "
+            f"{self.round} of table {self.table} at version {self.version}; all else was checked."
+        )
+        yield _OF_SOURCE[self.source]
+
+
 @dataclass(slots=True)
 class Report:
     """The result: the first `fault` or None, with `remarks` and `swaps` up to that point.
@@ -121,6 +147,7 @@ class Report:
     `cosigners` are the numbers of valid cosignatures by the player's key in hex; `cosigned_upto` is
     the size of the newest checkpoint that each key cosigned, `names` the player's name by key.
     `notes` say what was undone in the file, see `bundle.restore`; `tombstones` are all of the file.
+    `practice` is set for a practice table, which even without a fault is no fair deal.
     """
 
     fault: ProofFault | None = None
@@ -135,6 +162,7 @@ class Report:
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     tombstones: list[Tombstone] = field(default_factory=list)
+    practice: Practice | None = None
 
     @property
     def ok(self) -> bool:
@@ -192,6 +220,8 @@ class Report:
                 yield f"{check}: yes, before line {self.fault.line}"
 
     def _sentences(self) -> Iterator[str]:
+        if self.practice is not None:
+            yield from self.practice.sentences()
         if self.fault is not None and CHECKS.index(self.fault.check) < _FIRST_OF_EVENTS:
             yield "Nothing was counted: no event was checked."
             return

@@ -12,7 +12,7 @@
   is counted but is no fault: it harms only the player who sent it.
 - ShuffleVoided (secrets): after EntropyClosed, while a reveal is missing.
 - CardsSwapped (tape): all reveals are present; it is the next step, with its i and the j of the
-  tape.
+  tape; in the first shuffle of a practice table the j that it commits to (`practice`).
 - DeckSealed (seals): all reveals and steps are done; `first` is the number of slots of the round so
   far, and there are n commitments, to the cards in their present order.
 """
@@ -133,6 +133,9 @@ def swapped(ledger: Ledger, leaf: Leaf) -> None:
 
 
 def _swap(ledger: Ledger, round_: Round, shuffle: Shuffle, leaf: Leaf, secret: bytes) -> None:
+    if ledger.laid_out and round_.number == 1 and shuffle.k == 0:
+        _exchange(ledger, round_, shuffle, leaf, _written(round_, shuffle, leaf), ())
+        return
     if shuffle.plan is None or shuffle.tape is None:
         shuffle.tape = Tape(
             secret=secret,
@@ -145,12 +148,27 @@ def _swap(ledger: Ledger, round_: Round, shuffle: Shuffle, leaf: Leaf, secret: b
             shuffle.algorithm, n=shuffle.n, steps=shuffle.steps, below=shuffle.tape.below
         )
     before = len(shuffle.tape.read)
-    step, i, j = next(shuffle.plan)
+    _, _, j = next(shuffle.plan)
     check_hidden(round_, leaf, f'{{"j":{j}}}')
-    cards = round_.cards(shuffle.stack)
+    _exchange(ledger, round_, shuffle, leaf, j, tuple(shuffle.tape.read[before:]))
+
+
+def _written(round_: Round, shuffle: Shuffle, leaf: Leaf) -> int:
+    """The j that a swap commits to, among all that its step allows."""
+    i, keys = leaf.public["i"], round_.keys
+    for j in range(i + 1) if shuffle.algorithm == "backward" else range(i, shuffle.n):
+        part = f'{{"j":{j}}}'
+        if keys and keys.event_commitment(leaf.version, part).hex() == leaf.commit:
+            return j
+    raise RuleViolation("The commitment is to no place that this step may exchange.")
+
+
+def _exchange(
+    ledger: Ledger, round_: Round, shuffle: Shuffle, leaf: Leaf, j: int, words: tuple[int, ...]
+) -> None:
+    i, step, cards = leaf.public["i"], leaf.public["step"], round_.cards(shuffle.stack)
     faces = round_.face(cards[i]) or "", round_.face(cards[j]) or ""
     cards[i], cards[j] = cards[j], cards[i]
-    words = tuple(shuffle.tape.read[before:])
     ledger.swaps.append(Swap(leaf.version, round_.number, shuffle.k, step, i, j, words, faces))
 
 

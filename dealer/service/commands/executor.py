@@ -13,8 +13,9 @@ from functools import partial
 from dealer.errors import Refused, VersionConflict
 from dealer.eventlog import EventRecord
 from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
-from dealer.game.commands import FinishShuffle, OpenRound
+from dealer.game.commands import FinishShuffle, OpenRound, OpenTable
 from dealer.game.decide import NoRoundSecrets, decide
+from dealer.game.decide.practice import deck_of, lay_out
 from dealer.game.events import (
     CardDrawn,
     CardPeeked,
@@ -27,7 +28,7 @@ from dealer.game.events import (
     ShuffleStarted,
     TableClosed,
 )
-from dealer.game.state import PROGRAM, evolve
+from dealer.game.state import PROGRAM, Round, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
@@ -93,8 +94,11 @@ class CommandExecutor:
         if live_table.weight > self._cache.small:
             self._cache.require_room_to_grow(live_table, command)
         secret = live_table.secret
+        source = command.laid_out if isinstance(command, OpenTable) else None
         if isinstance(command, OpenRound):
             secret = self._draw_secret(live_table, len(command.deck))
+        elif source is not None:
+            secret = self._draw_secret(live_table, len(source.opened))
         events = decide(command, table, secret)
         if not events:
             return False
@@ -116,7 +120,7 @@ class CommandExecutor:
                 answers = [] if execution.on_drawn is None else [execution.on_drawn]
                 live_table.pending_draw = PendingDraw(execution.draw_when_sealed, answers)
             if shuffle.ready():
-                self._finish(execution)
+                self._finish(execution, source)
         if execution.name is not None:
             # Its id is stored with the first event, see `StoredCommand.read`.
             first, count = execution.rows[0], len(execution.rows)
@@ -125,11 +129,18 @@ class CommandExecutor:
             live_table.stored_commands.pending[execution.name] = execution
         return True
 
-    def _finish(self, execution: CommandExecution) -> None:
-        """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal."""
+    def _finish(self, execution: CommandExecution, source: Round | None) -> None:
+        """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal.
+
+        The first shuffle of a practice table is followed by the cards as in its `source`.
+        """
         live_table: LiveTable = execution.live_table
-        finish = FinishShuffle(live_table.c1_root, self._insecure_decks.deck_of(live_table.table))
+        deck = deck_of(source) if source else self._insecure_decks.deck_of(live_table.table)
+        finish = FinishShuffle(live_table.c1_root, deck)
         self._record(execution, decide(finish, live_table.table, live_table.secret))
+        round_ = live_table.table.round
+        if source and round_ and (placed := lay_out(source, round_, live_table.secret)):
+            self._record(execution, placed)
         waiting = live_table.pending_draw
         if waiting is None:
             return

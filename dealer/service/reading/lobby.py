@@ -23,7 +23,7 @@ from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.owners import add_openers
 from dealer.game.names import NAME_MAX
-from dealer.game.rules import Rules
+from dealer.game.rules import PRACTICE, Rules
 from dealer.projector.queries import LOBBY
 
 DIGEST_BYTES = 16
@@ -139,13 +139,15 @@ class Lobby:
             for row in rows:
                 members = dict(row._mapping)
                 digest, rules = members.pop("digest"), members.pop("rules")
-                if rules is not None and not _is_public(Rules.read(json.loads(rules))):
+                given = {} if rules is None else json.loads(rules)
+                if not _is_public(Rules.read(given)):
                     continue
                 if digest is not None:
                     networks[digest] += 1
                     if networks[digest] > self._per_network:
                         continue
-                listed.append(members | {"name": members["name"] and members["name"][:NAME_MAX]})
+                members["name"] = members["name"] and members["name"][:NAME_MAX]
+                listed.append(members | ({"practice": True} if PRACTICE in given else {}))
                 if len(listed) == LISTED:
                     return listed
             if len(rows) < PAGE:

@@ -15,15 +15,21 @@ from dealer.eventlog import EventRecord, ReadOnlyLog
 from dealer.eventlog.health import DamagedTables
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import LASTING_TYPES
-from dealer.game.state import SeatHolder, Table, evolve
+from dealer.game.insecure_deck import RULE as INSECURE_DECK
+from dealer.game.rules import PRACTICE, SOURCE
+from dealer.game.state import Round, SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.service.tables.archive import require_here
+from dealer.service.tables.decks import RULE as DECKS
 from dealer.service.tables.live_table import LiveTable
 from dealer.service.tables.round_secret import RoundSecret, event_of, tampered
 from dealer.service.tables.round_secret_cache import RoundSecretCache
 
 SLICE = 256
 """Events that are folded in one step of the loop, some 3 ms."""
+
+NOT_TAKEN_OVER = ("listed", "name", DECKS)
+"""The rules of a table that a practice table does not get."""
 
 AnySecret = RoundSecret | NoRoundSecrets
 SecretOf = Callable[[EventRecord], Awaitable[AnySecret]]
@@ -110,22 +116,10 @@ class PastStates:
         self.require(live_table, version)
         if isinstance(viewer, SeatHolder) and not live_table.table.still_seated(viewer):
             viewer = SPECTATOR
-
-        async def secret_of(row: EventRecord) -> RoundSecret:
-            return await self._secrets.secret(live_table, row.members()["round"])
-
-        with self._damaged.noticed(live_table.table_id):
-            state = await table_at(
-                self._log,
-                live_table.id,
-                version,
-                opened=_opened(live_table, version),
-                secret_of=secret_of,
-                pause=pause,
-            )
+        state = await self._state(live_table, version, pause)
         if isinstance(viewer, int):
             if state.round is not None:
-                await _require_closed(live_table, state.round.number)
+                await require_closed(live_table, state.round.number)
             seat, viewer = viewer, state.holder(viewer)
             if viewer is None:
                 raise BadRequest(f"Seat {seat} was free at version {version}.")
@@ -138,8 +132,71 @@ class PastStates:
                 card.append(secret.slot_salt(card[0]).hex())
         return view
 
+    async def moment(self, live_table: LiveTable, number: int, version: int | None) -> int:
+        """The version of a closed round to play on from, if it has one: without it the first seal.
 
-async def _require_closed(live_table: LiveTable, number: int) -> None:
+        Raises BadRequest if the table has no such round or version, or a test deck; NotEntitled
+        while the round is open.
+        """
+        opened = live_table.table.round_versions
+        if INSECURE_DECK in live_table.table.rules.given:
+            raise BadRequest(
+                "That table has an insecure test deck, whose rounds prove nothing: play on from a "
+                "round of another table."
+            )
+        if not 1 <= number <= len(opened):
+            raise BadRequest(f"That table has no round {number}: it has {len(opened)} so far.")
+        await require_closed(live_table, number)
+        if version is not None:
+            self.require(live_table, version)
+            return version
+        start = opened[number - 1]
+        async for rows in self._log.stream(live_table.id, after=start, chunk=SLICE):
+            for row in rows:
+                if row.type == "DeckSealed":
+                    return row.version
+                if row.type == "RoundClosed":
+                    return start  # without a shuffle: the deck as it was opened
+        return start
+
+    async def practice(
+        self, live_table: LiveTable, number: int, version: int, *, pause: Pause
+    ) -> tuple[dict[str, Any], Round]:
+        """The rules of a practice table, and the round to lay out, at a version of `moment`.
+
+        Raises BadRequest if the version is not of the round, or while cards wait to be passed; and
+        the errors of `table_at`.
+        """
+        newest = await self._log.newest_checkpoint(live_table.id, upto=live_table.committed)
+        round_ = (await self._state(live_table, version, pause)).round
+        if newest is None or round_ is None or round_.number != number:
+            raise BadRequest(
+                f"Version {version} is not of round {number}: choose one from its RoundOpened to "
+                "the last one before its RoundClosed."
+            )
+        if round_.moves.passed:
+            raise BadRequest(
+                f"At version {version} cards wait to be passed: choose a version before the first "
+                "of them, or after all were delivered."
+            )
+        _, root = self._secrets.signed(live_table, newest[1])
+        given = dict(live_table.table.rules.given)
+        source = (live_table.table_id, number, version, root.hex())
+        given[PRACTICE] = dict(zip(SOURCE, source, strict=True))
+        return {name: given[name] for name in given if name not in NOT_TAKEN_OVER}, round_
+
+    async def _state(self, live_table: LiveTable, version: int, pause: Pause) -> Table:
+        async def secret_of(row: EventRecord) -> RoundSecret:
+            return await self._secrets.secret(live_table, row.members()["round"])
+
+        opened = _opened(live_table, version)
+        with self._damaged.noticed(live_table.table_id):
+            return await table_at(
+                self._log, live_table.id, version, opened=opened, secret_of=secret_of, pause=pause
+            )
+
+
+async def require_closed(live_table: LiveTable, number: int) -> None:
     """Raise NotEntitled unless it is on disk that this round was closed, which shows its cards."""
     while True:
         version, current = live_table.table.version, live_table.table.round

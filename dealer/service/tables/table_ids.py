@@ -10,7 +10,7 @@ from typing import Any
 from dealer.errors import BadRequest, NotCanonical, UnknownTable
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.keys import HouseKeys
-from dealer.game.rules import Rules, check_names
+from dealer.game.rules import PRACTICE, Rules, check_names
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp
 from dealer.service.tables.execution import ANONYMOUS_SCOPE, IdempotencyKey
@@ -56,12 +56,13 @@ def check_rules(rules: Mapping[str, Any]) -> None:
     """Raise BadRequest for rules that no table has, that no leaf may hold, or that are too long.
 
     A table whose leaf has no canonical form could never be verified. `deck` does not count towards
-    the length, because the number of its cards is bounded. Older tables keep longer rules.
+    the length, because the number of its cards is bounded, nor does what the server itself writes.
+    Older tables keep longer rules.
     """
     Rules.check(rules)
     try:
         canonical.encode({"public": {"rules": rules}})  # nested as deep as in the leaf
-        rest = {name: value for name, value in rules.items() if name != "deck"}
+        rest = {name: value for name, value in rules.items() if name not in ("deck", PRACTICE)}
         length = len(canonical.encode(rest))
     except NotCanonical as error:
         raise BadRequest(f"The rules cannot be stored: {error}") from None
