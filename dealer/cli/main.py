@@ -74,7 +74,8 @@ def dealer(
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit: 0 success, 1 an error or a failed check, 2 a usage error.
 
-    141 if the reader of the output has closed the pipe.
+    `verify` and `audit` exit with 3 for a practice table, which is neither fair nor forged. 141 if
+    the reader of the output has closed the pipe.
     """
     guard()
     try:

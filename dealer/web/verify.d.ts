@@ -5,7 +5,8 @@
  *
  *     const { bytes, notes } = await restore(file);
  *     const report = await verify(linesOf(bytes), { key, saved, notes });
- *     console.log(report.fault === null ? "fair" : report.fault.sentence);
+ *     const { fault, practice } = report;
+ *     console.log(fault !== null ? fault.sentence : practice !== null ? "practice" : "fair");
  */
 
 // ————————————————————————————————————————— verification ———————————————————————————————————————————
@@ -32,6 +33,8 @@ export function verify(
     saved?: Iterable<string>;
     /** What `restore` undid in the file. */
     notes?: string[];
+    /** Of a practice table: the lines of the bundle that its cards were laid out from. */
+    source?: Iterable<string | Uint8Array> | null;
     /** Called from time to time and awaited, so that a page can be painted. */
     progress?: ((done: number, total: number) => unknown) | null;
   },
@@ -47,8 +50,10 @@ export function restore(file: Uint8Array): Promise<{ bytes: Uint8Array; notes: s
 export const NOTES: Record<"gzip" | "mark" | "crlf" | "empty" | "newline", string>;
 
 export interface Report {
-  /** Null for a fair game. */
+  /** Null for a game without a fault: a fair one, unless it was a practice table. */
   fault: FaultReport | null;
+  /** Null unless it is a practice table, whose first shuffle laid cards out: no fair deal. */
+  practice: Practice | null;
   remarks: Remarks;
   /** The recomputed swaps of closed rounds. */
   swaps: Swap[];
@@ -65,6 +70,16 @@ export interface Report {
   cosigners: { key: string; name: string; count: number; size: number }[];
   /** The leaves that are withheld, because they named a person; type and seat are the house's word. */
   tombstones: { version: number; type: string; seat: number }[];
+}
+
+/** What a practice table was laid out from by its rule, and what the given source proves of that. */
+export interface Practice {
+  table: string;
+  round: number;
+  version: number;
+  root: string;
+  /** "open": the practice table's round 1 is not closed, so that its cards are not known yet. */
+  source: "not given" | "open" | "proved";
 }
 
 /** The first fault: the failed check, the line (of a leaf: its version), and why. */
@@ -104,7 +119,7 @@ export interface Swap {
   step: number;
   i: number;
   j: number;
-  /** The words of the tape that gave j: the last one, and those rejected before it. */
+  /** The words of the tape that gave j, the last one, and those rejected before it; or none. */
   words: number[];
   cards: string[];
 }
@@ -212,6 +227,8 @@ export const SEAT_GIVEN_UP: string[];
 export const CHECKPOINT_TYPES: string[];
 export const INSECURE_RULE: string;
 export const INSECURE: string;
+export const PRACTICE_RULE: string;
+export const PRACTICE: string;
 export function newLedger(table: string, roots: any): any;
 export function applyEvent(ledger: any, leaf: any): any;
 export function cardIn(round: any, slot: number): any;

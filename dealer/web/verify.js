@@ -6,7 +6,8 @@
  * and shares no code and no tables with it; both must report the same first fault. Keep a copy that
  * you have read: a page served by a cheating server could show any result.
  *
- *     node verify.js FILE [--key HEX] [--saved FILE]… [--json]      exit code 0: fair, 1: not
+ *     node verify.js FILE [--key HEX] [--saved FILE]… [--source FILE] [--json]
+ *         exit code 0: fair, 1: not, 3: a practice table without a fault, which is no fair deal
  *     import { linesOf, restore, verify } from "./verify.js"        in a browser
  *
  * A bundle is a header line, one line for each event (a leaf of a Merkle tree), and then the
@@ -65,7 +66,10 @@ async function inCheck(check, line, step) {
  * @typedef {{ check: string, line: number, sentence: string }} FaultReport
  * @typedef {{ version: number, round: number, k: number, step: number, i: number, j: number,
  *   words: number[], cards: string[] }} Swap
- * @typedef {{ fault: FaultReport | null, remarks: ReturnType<typeof noRemarks>, swaps: Swap[],
+ * @typedef {{ table: string, round: number, version: number, root: string,
+ *   source: "not given" | "open" | "proved" }} Practice
+ * @typedef {{ fault: FaultReport | null, practice: Practice | null,
+ *   remarks: ReturnType<typeof noRemarks>, swaps: Swap[],
  *   seals: number[], origin: string, key: string, saved: number, notes: string[],
  *   cosigners: { key: string, name: string, count: number, size: number }[],
  *   tombstones: { version: number, type: string, seat: number }[] }} Report
@@ -75,13 +79,15 @@ async function inCheck(check, line, step) {
  * @param {Uint8Array | string | null} [options.key] the table's key if you know it, bytes or hex
  * @param {Iterable<string>} [options.saved] checkpoints that you saved
  * @param {string[]} [options.notes] what `restore` undid in the file
+ * @param {Iterable<string | Uint8Array> | null} [options.source] of a practice table: the lines of
+ *   the bundle that its cards were laid out from
  * @param {((done: number, total: number) => unknown) | null} [options.progress] called from time to
  *   time and awaited, so that a page can be painted
  * @returns {Promise<Report>} `remarks` are counted, and `swaps` (of closed rounds) listed, up to
  *   the end or the first fault
  */
 export async function verify(
-  lines, { key = null, saved = [], notes: undone = [], progress = null } = {},
+  lines, { key = null, saved = [], notes: undone = [], source = null, progress = null } = {},
 ) {
   await checkMachine();
   const bundle = Array.from(lines ?? []);
@@ -89,6 +95,7 @@ export async function verify(
   const total = 2 * bundle.length;
   const report = {
     fault: null,
+    practice: null, // of a practice table: { table, round, version, root, source }
     remarks: noRemarks(),
     swaps: [], // of closed rounds: { version, round, k, step, i, j, words, cards }
     seals: [], // of closed rounds: the first slot of each; a shuffle of one card has no swap
@@ -104,7 +111,14 @@ export async function verify(
       .map(({ version, type, public: { seat } }) => ({ version, type, seat }));
     const roots = await checkHeads(parts, key instanceof Uint8Array ? hex(key) : key, report);
     await checkSaved(parts, notes);
-    await replay(parts, roots, report, (done) => progress?.(bundle.length + done, total));
+    report.practice = practiceOf(parts);
+    const ledger = ledgerOf(parts, roots, report);
+    const compare = source === null ? null
+      : await comparing(Array.from(source), ledger, report.practice, parts.leaves);
+    await replay(parts, ledger, (done) => {
+      compare?.(done);
+      return done % PROGRESS_EVERY === 0 ? progress?.(bundle.length + done, total) : null;
+    });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const kind = kindOf(error, bundle, undone);
@@ -1090,9 +1104,10 @@ async function checkSaved(parts, saved) {
 // ———————————————————————————————————————————— events ————————————————————————————————————————————
 //
 // The ledger is the table's state: the taken seats and, in the open round, the place of each card.
-// A card is { face, slot, commitment, reached }, with `reached` true once a shuffle may have put it
-// anywhere; a stack is an array of cards, bottom first. Until a stack is sealed for the first time
-// its cards have no slot (−1), so no card can be drawn from it, moved or shown.
+// A card is { face, slot, commitment, reached, shown }, with `reached` true once a shuffle may have
+// put it anywhere, and `shown` from a CardShown to the next seal; a stack is an array of cards,
+// bottom first. Until a stack is sealed for the first time its cards have no slot (−1), so no card
+// can be drawn from it, moved or shown.
 //
 // The secret S of a round is unknown until the round is closed. In a round that stays open, what
 // depends on S is not checked (swaps are not executed, so faces mean nothing); all else is.
@@ -1131,6 +1146,7 @@ export const newLedger = (table, roots) => ({
   revealed: new Set(), // nonces in hex, of any seat and shuffle
   round: null, // the open round
   closed: false,
+  laidOut: false, // a practice table: the swaps of its first shuffle are taken as they are
 });
 
 /** Check an event and apply it to the ledger. Some events return a promise if S is known. */
@@ -1145,16 +1161,19 @@ export const INSECURE =
   "This table was opened at a server with insecure test decks, which may choose the cards: it " +
   "proves nothing about them.";
 
-async function replay(parts, roots, report, progress) {
+function ledgerOf(parts, roots, { remarks, swaps, seals, practice }) {
+  const own = { remarks, swaps, seals, secrets: secretsOf(parts.leaves), laidOut: practice !== null };
+  return Object.assign(newLedger(parts.table, roots), own);
+}
+
+/** Apply all events; `after` is called with the version of each, and awaited. */
+async function replay(parts, ledger, after) {
   if (Object.hasOwn(parts.leaves[0].public.rules, INSECURE_RULE)) {
     throw new Fault("tape", parts.leaves[0].version, INSECURE);
   }
-  const ledger = newLedger(parts.table, roots);
-  const { remarks, swaps, seals } = report;
-  Object.assign(ledger, { remarks, swaps, seals, secrets: secretsOf(parts.leaves) });
   for (const leaf of parts.leaves) {
     await inCheck(EVENTS[leaf.type][0], leaf.version, () => applyEvent(ledger, leaf));
-    if (leaf.version % PROGRESS_EVERY === 0) await progress(leaf.version);
+    await after(leaf.version);
   }
   ledger.remarks.open_rounds = ledger.round === null ? 0 : 1;
 }
@@ -1218,10 +1237,15 @@ export function cardIn(round, slot) {
 // event salt = HMAC-SHA-256(salt_key, T("event") ‖ be64(version))
 // commit     = H(T("event") ‖ lp(table, be64(version), salt, hidden part))
 
-export function eventCommit(table, saltKey, version, hidden) {
+function beforeHidden(table, saltKey, version) {
   const salt = hmac256(saltKey, join(T("event"), be64(version)));
-  return hex(sha256(join(T("event"), lp(table, be64(version), salt, utf8.encode(hidden)))));
+  return join(T("event"), lp(table, be64(version), salt));
 }
+
+const commitTo = (before, hidden) => hex(sha256(join(before, lp(utf8.encode(hidden)))));
+
+export const eventCommit = (table, saltKey, version, hidden) =>
+  commitTo(beforeHidden(table, saltKey, version), hidden);
 
 function checkHidden(ledger, round, leaf, hidden) {
   if (round.saltKey === null) return;
@@ -1264,7 +1288,8 @@ function roundOpened(ledger, event, leaf) {
       fail("The revealed secret is not the one that the house committed to.");
     }
   }
-  const fresh = event.deck.map((face) => ({ face, slot: -1, commitment: null, reached: false }));
+  const fresh = event.deck.map((face) =>
+    ({ face, slot: -1, commitment: null, reached: false, shown: false }));
   ledger.round = {
     number: event.round, entropy: event.entropy,
     secret, saltKey: null,
@@ -1447,7 +1472,8 @@ export async function planOf({ algorithm, n, steps }, tape) {
   return plan;
 }
 
-// Each swap has the next step, that step's i and, if S is known, the tape's j, hidden as {"j":j}.
+// Each swap has the next step, that step's i and, if S is known, the tape's j, hidden as {"j":j}. In
+// the first shuffle of a practice table j is the one that the swap commits to.
 
 function cardsSwapped(ledger, event, leaf) {
   const round = shufflingRoundOf(ledger, event);
@@ -1464,13 +1490,24 @@ function cardsSwapped(ledger, event, leaf) {
 async function swap(ledger, round, leaf) {
   const { number, shuffle } = round;
   const { version, public: { step } } = leaf;
-  shuffle.plan ??= await planOf(shuffle, tapeOf(ledger, round));
-  const { i, j, words } = shuffle.plan[step];
+  const laidOut = ledger.laidOut && number === 1 && shuffle.k === 0;
+  if (!laidOut) shuffle.plan ??= await planOf(shuffle, tapeOf(ledger, round));
+  const { i, j, words } = laidOut ? committedStep(ledger, round, leaf) : shuffle.plan[step];
   checkHidden(ledger, round, leaf, `{"j":${j}}`);
   const cards = cardsOf(round, shuffle.stack);
   const faces = [cards[i].face, cards[j].face];
   ledger.swaps.push({ version, round: number, k: shuffle.k, step, i, j, words, cards: faces });
   [cards[i], cards[j]] = [cards[j], cards[i]];
+}
+
+/** The step that a swap commits to, among all that it may make; no word of the tape gave it. */
+function committedStep({ table }, { saltKey, shuffle }, { version, commit, public: { i } }) {
+  const [first, last] = shuffle.algorithm === "backward" ? [0, i] : [i, shuffle.n - 1];
+  const before = beforeHidden(table, saltKey, version);
+  for (let j = first; j <= last; j++) {
+    if (commitTo(before, `{"j":${j}}`) === commit) return { i, j, words: [] };
+  }
+  return fail("The commitment is to no place that this step may exchange.");
 }
 
 function tapeOf(ledger, { secret, shuffle }) {
@@ -1525,6 +1562,7 @@ function giveSlots(cards, { first, slots }, { n, steps }) {
   cards.forEach((card, place) => {
     card.slot = first + place;
     card.commitment = slots[place];
+    card.shown = false;
     card.reached = all || place >= n - steps;
   });
 }
@@ -1533,11 +1571,12 @@ function giveSlots(cards, { first, slots }, { n, steps }) {
 
 function cardShown(ledger, event) {
   const round = stillRoundOf(ledger, event);
-  const { commitment } = cardIn(round, event.slot);
+  const card = cardIn(round, event.slot);
   const salt = unhex(event.salt);
-  if (slotCommitment(ledger.table, event.round, event.slot, salt, event.card) !== commitment) {
+  if (slotCommitment(ledger.table, event.round, event.slot, salt, event.card) !== card.commitment) {
     fail("Card and salt do not open the slot's commitment.");
   }
+  card.shown = true;
 }
 
 
@@ -1625,6 +1664,102 @@ function tableClosed(ledger) {
 }
 
 
+// ———————————————————————————————————————— practice tables ———————————————————————————————————————
+//
+// With the rule `practice` the first shuffle laid out the cards of a closed round of another table,
+// the source, as they lay at one version, and the events after it put them into hands and piles.
+// That is no fair deal, and no fault. Faults, in line 1 (tape), are a rule of another form and, given
+// the source's bundle, no rule, or a source with a fault, of another table, or without the round
+// closed, the version in it, or the root at a head over its end; and at the end of the layout
+// (moves) a card that lies elsewhere or otherwise than there.
+
+/** With this rule the log is of a practice table. */
+export const PRACTICE_RULE = "practice";
+export const PRACTICE =
+  "This is a practice table: the cards of its first round were laid out as in another round, " +
+  "which is no fair deal.";
+const PRACTICE_FORM =
+  /^\{"root":"[0-9a-f]{64}","round":[1-9][0-9]*,"table":"[0-9a-f]{32}","version":[1-9][0-9]*\}$/;
+
+const ofSource = (sentence) => new Fault("tape", 1, sentence);
+
+/** What the rule names, { table, round, version, root, source }; null without one. */
+function practiceOf({ leaves }) {
+  const { rules } = leaves[0].public;
+  if (!Object.hasOwn(rules, PRACTICE_RULE)) return null;
+  const rule = rules[PRACTICE_RULE];
+  if (!PRACTICE_FORM.test(JSON.stringify(rule))) { // its members are sorted, as in each line
+    throw ofSource("The rule `practice` must name table, round, version and root of a source.");
+  }
+  return { ...rule, source: "not given" };
+}
+
+/** Where the cards of the open round lie, and which face up, by stack. */
+function placementOf({ round }) {
+  const used = [...round?.stacks ?? []].filter(([, cards]) => cards.length > 0);
+  return used.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, cards]) => ({
+    name, faces: cards.map(({ face }) => face), shown: cards.map(({ shown }) => shown),
+  }));
+}
+
+/** How many events lay these cards out, after RoundOpened to the SeatLeft of the last hand. */
+function layoutLength(placement) {
+  const count = (cards) => cards.reduce((sum, one) => sum + one.faces.length, 0);
+  const hands = placement.filter(({ name }) => seatOf(name) !== null).length;
+  const placed = count(placement.filter(({ name }) => name !== "deck"));
+  const shown = placement.flatMap((one) => one.shown).filter(Boolean).length;
+  return 2 + allSteps(count(placement)) + 1 + placed + shown + hands;
+}
+
+/** A function to be called after each event, which compares the layout with its source. */
+async function comparing(lines, ledger, practice, leaves) {
+  if (practice === null) {
+    throw ofSource(
+      "This table names no source: it has no rule `practice`, and its cards must be its own.");
+  }
+  const wanted = await placementIn(lines, practice);
+  const opened = leaves.find(({ type }) => type === "RoundOpened")?.version ?? leaves.length;
+  const end = Math.min(opened + layoutLength(wanted), leaves.length);
+  return (done) => {
+    if (done !== end) return;
+    if (ledger.round !== null && ledger.round.secret === null) practice.source = "open";
+    else if (JSON.stringify(placementOf(ledger)) === JSON.stringify(wanted)) {
+      practice.source = "proved";
+    } else throw new Fault("moves", done, "The cards were not laid out as they lie in the source.");
+  };
+}
+
+/** Where the cards lay at the version that the rule names, as the source's bundle proves. */
+async function placementIn(lines, { table, round, version, root }) {
+  const report = { remarks: noRemarks(), swaps: [], seals: [], cosigners: [], practice: null };
+  let found = null, parts, roots;
+  try {
+    parts = await readForm(lines, () => {});
+    roots = await checkHeads(parts, null, report);
+    report.practice = practiceOf(parts);
+    const ledger = ledgerOf(parts, roots, report);
+    await replay(parts, ledger, (done) => {
+      if (done === version && ledger.round?.number === round) found = placementOf(ledger);
+    });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const sentence = kindOf(error, lines, []) ?? error.message;
+    throw ofSource(`The source has a fault itself, in line ${error.line}: ${sentence}`);
+  }
+  if (parts.table !== table) throw ofSource("The source is of another table than the rule names.");
+  const closed = parts.leaves.find(({ type, public: { round: number } }) =>
+    type === "RoundClosed" && number === round);
+  if (!closed) throw ofSource(`The source has no closed round ${round}.`);
+  if (![...roots].some(([size, one]) => size >= closed.version && hex(one) === root)) {
+    throw ofSource("The house signed no such root of the source after that round.");
+  }
+  if (found === null) {
+    throw ofSource(`Version ${version} of the source is not of round ${round}.`);
+  }
+  return found;
+}
+
+
 // ———————————————————————————————————————— report as text ————————————————————————————————————————
 
 const SENTENCES = {
@@ -1636,6 +1771,10 @@ const SENTENCES = {
   seals: "every sealed or shown card is the one the shuffle put there",
   moves: "every other event was legal, and each card was where it was taken from",
 };
+
+const meaning = (check, { practice }) => (check === "tape" && practice !== null
+  ? "every swap after the first shuffle, which was laid out, is the one that these bytes give"
+  : SENTENCES[check]);
 
 const NOT_CHECKED = {
   earlier: "an earlier check failed",
@@ -1698,7 +1837,7 @@ export function results(report) {
     }
     const note = upTo(check, report);
     const more = { upTo: `, up to line ${fault?.line}, where the replay stopped`, partly: PARTLY };
-    return { check, state: "passed", sentence: SENTENCES[check] + (more[note] ?? ""), note };
+    return { check, state: "passed", sentence: meaning(check, report) + (more[note] ?? ""), note };
   });
 }
 
@@ -1724,12 +1863,13 @@ function upTo(check, { fault, remarks }) {
   return !fault && isOfClosedRounds(check) && remarks.open_rounds > 0 ? "partly" : null;
 }
 
-function answer(check, { fault, saved }) {
+function answer(check, report) {
+  const { fault, saved } = report;
   if (fault?.check === check) return `no, in line ${fault.line}: ${fault.sentence}`;
   if (fault && isOfEvents(fault.check) && isOfEvents(check)) return `yes, before line ${fault.line}`;
   if (fault && order(check) > order(fault.check)) return "not checked";
   if (check === "saved" && !saved) return "yes, but you gave no saved checkpoint";
-  return `yes, ${SENTENCES[check]}`;
+  return `yes, ${meaning(check, report)}`;
 }
 
 const WITHHELD = {
@@ -1741,10 +1881,28 @@ const WITHHELD = {
 const withheld = ({ version, type, seat }) =>
   `version ${version}, ${WITHHELD[type](seat ? `seat ${seat}` : "the host or a service")}`;
 
-function counted({ fault, remarks: r, cosigners, tombstones }) {
+const OF_SOURCE = {
+  "not given": "Whether they lay so is not checked: give that table's bundle as the source.",
+  open: "Whether they lay so is not checked: round 1 is still open.",
+  proved: "They lay so: the source proves it.",
+};
+
+function ofPractice({ fault, practice }) {
+  if (practice === null) return [];
+  const { table, round, version, source } = practice;
+  return [
+    `practice: not a fair deal. By its rule the first shuffle laid out the cards of round ${round}` +
+      ` of table ${table} as they lay at version ${version}.`,
+    ...(fault === null ? [OF_SOURCE[source]] : []),
+  ];
+}
+
+function counted(report) {
+  const { fault, remarks: r, cosigners, tombstones } = report;
   if (fault && !isOfEvents(fault.check)) return ["Nothing was counted: no event was checked."];
   const times = (count) => `${count} time${count === 1 ? "" : "s"}`;
   return [
+    ...ofPractice(report),
     `Rounds: ${r.rounds}, ${r.open_rounds} of them still open and so not proved.`,
     `Shuffles: ${r.shuffles}, ${r.voided} of them voided, ${r.house_only} without any player's` +
       " bytes: these prove only that the cards were fixed before the deal.",
@@ -1768,7 +1926,7 @@ function counted({ fault, remarks: r, cosigners, tombstones }) {
 
 // ———————————————————————————————————————— command line ——————————————————————————————————————————
 
-const USAGE = "usage: node verify.js FILE [--key HEX] [--saved FILE]… [--json]";
+const USAGE = "usage: node verify.js FILE [--key HEX] [--saved FILE]… [--source FILE] [--json]";
 
 /** The notes in a file: either one note, or many, each in a JSON line with a member `note`. */
 function notesIn(text) {
@@ -1810,10 +1968,10 @@ export const safeText = (text) =>
   text.split(FLAG).map((part, index) => (index % 2 === 1 ? part : safePart(part))).join("");
 
 async function commandLine(given, readFile) {
-  const options = { key: null, saved: [], notes: [] };
+  const options = { key: null, saved: [], notes: [], source: null };
   const files = [];
   let json = false;
-  for (const once of ["--json", "--key"]) {
+  for (const once of ["--json", "--key", "--source"]) {
     if (given.indexOf(once) !== given.lastIndexOf(once)) {
       throw new Error(`${once} is given more than once.`);
     }
@@ -1821,10 +1979,12 @@ async function commandLine(given, readFile) {
   for (let n = 0; n < given.length; n++) {
     if (given[n] === "--json") json = true;
     else if (given[n] === "--key" && n + 1 < given.length) options.key = given[++n].toLowerCase();
-    else if (given[n] === "--saved" && n + 1 < given.length) {
+    else if (["--saved", "--source"].includes(given[n]) && n + 1 < given.length) {
+      const option = given[n];
       const kept = await restore(readFile(given[++n]));
       const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-      options.saved.push(...notesIn(decoder.decode(kept.bytes)));
+      if (option === "--source") options.source = linesOf(kept.bytes);
+      else options.saved.push(...notesIn(decoder.decode(kept.bytes)));
       options.notes.push(...kept.notes.map((note) => `${given[n]}: ${note}`));
     } else files.push(given[n]);
   }
@@ -1834,7 +1994,8 @@ async function commandLine(given, readFile) {
   const report = await verify(linesOf(bytes), options);
   if (json) console.log(JSON.stringify(report));
   else for (const line of reportLines(report)) console.log(safeText(line));
-  return report.fault === null ? 0 : 1;
+  if (report.fault !== null) return 1;
+  return report.practice === null ? 0 : 3;
 }
 
 if (globalThis.process?.versions?.node && process.argv[1]) {

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from dealer.proof.verify import Report, verify
 from dealer.service.reading.past_states import no_pause
 from tests.gateway.http_client import get
-from tests.gateway.rpc_client import Refusal, RpcClient, refusal
 from tests.gateway.tables import SeatedTable, seat_and_shuffle
 
 RANKS = "23456789TJQKA"
@@ -193,77 +190,6 @@ async def test_an_open_round_is_not_compared_yet(gateway, connect) -> None:
     table, _ = await open_from(connect, gateway, 0, table=source.id, round=1, version=versions[2])
     report = verify(await bundle_of(gateway, table.id), source=await bundle_of(gateway, source.id))
     assert practice_state(report) == "open"
-
-
-async def open_refused(client: RpcClient, **source: Any) -> tuple[str | None, str]:
-    refused = await refusal(client.call("table.open", **{"from": source}))
-    return refused.reason, str(refused)
-
-
-async def test_what_is_refused(gateway, connect) -> None:
-    table, _ = await hearts(connect, gateway)
-    anyone = await connect(gateway)
-    assert (await open_refused(anyone, table=table.id, round=2))[1] == (
-        "That table has no round 2: it has 1 so far."
-    )
-    _, outside = await open_refused(anyone, table=table.id, round=1, version=2)
-    assert outside.startswith("Version 2 is not of round 1: ")
-    end = (await table.host.call("table.state"))["version"]
-    assert (await open_refused(anyone, table=table.id, round=1, version=end))[1].startswith(
-        f"Version {end} is not of round 1: "
-    )
-    assert (await open_refused(anyone, table=table.id, round=1, version=end + 1))[1].startswith(
-        f"This table has no version {end + 1}"
-    )
-    await table.host.call("round.open", entropy="house")
-    now = (await table.host.call("table.state"))["version"]
-    reason, running = await open_refused(anyone, table=table.id, round=2, version=now)
-    assert reason == "not_entitled"
-    assert running.startswith("Round 2 is still open: ")
-    others: tuple[dict[str, Any], ...] = ({"rules": {}}, {"deck": "52"}, {"seats": 2})
-    for members in others:
-        refused = await refusal(
-            anyone.call("table.open", **{"from": {"table": table.id, "round": 1}}, **members)
-        )
-        assert str(refused).startswith("A practice table has its source's rules: ")
-    refused = await refusal(anyone.call("table.open", rules={"practice": {"table": table.id}}))
-    assert str(refused).startswith("The rule practice is the server's: ")
-
-
-async def test_cards_that_wait_to_be_passed(gateway, connect) -> None:
-    table = await seat_and_shuffle(connect, gateway, players=2)
-    await table.host.call("deck.deal", each=3)
-    ann, bob = table.players
-    for client, to in ((ann, 2), (bob, 1)):
-        slots = (await client.call("table.state"))["state"]["round"]["stacks"][f"hand:{3 - to}"]
-        passed = await client.call("hand.pass", cards=slots[:1], to=to)
-        if to == 2:
-            waiting = passed["version"]
-    await table.host.call("round.close")
-    anyone = await connect(gateway)
-    _, sentence = await open_refused(anyone, table=table.id, round=1, version=waiting)
-    assert "cards wait to be passed" in sentence
-    await open_from(connect, gateway, 2, table=table.id, round=1, version=passed["version"])
-
-
-async def test_unknown_and_private_sources_are_refused_alike(gateway, connect) -> None:
-    private = await seat_and_shuffle(connect, gateway, players=1, watch="nobody", name="Ours")
-    await private.host.call("round.close")
-    anyone = await connect(gateway)
-    unknown = await open_refused(anyone, table="00" * 16, round=1)
-    assert unknown == await open_refused(anyone, table=private.id, round=1)
-    assert unknown == await open_refused(anyone, table=private.id, round=9, token="s" * 40)
-    assert unknown == await open_refused(anyone, table="nothing", round=1)
-    (token,) = private.tokens
-    opened = await anyone.call(
-        "table.open", **{"from": {"table": private.id, "round": 1, "token": token}}
-    )
-    rules = (await anyone.call("table.state"))["state"]["rules"]  # it is at one table only
-    assert rules["watch"] == "nobody"
-    assert "name" not in rules
-    stranger = await connect(gateway)
-    with pytest.raises(Refusal):
-        await stranger.call("table.state", table=opened["table"])
 
 
 async def test_a_repeated_command_opens_one_table(gateway, connect) -> None:

@@ -10,8 +10,10 @@ import pytest
 from dealer.errors import BadRequest
 from dealer.game.commands import AddNote, CloseRound, TakeSeat
 from dealer.history.sentences import describe_all
+from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service
 from dealer.service.build import ServiceOptions, open_service
+from dealer.service.reading.past_states import no_pause
 from tests.harness.empty_log import empty_log
 from tests.service.tables import HOST, OPEN_ROUND, bundle_of
 
@@ -82,6 +84,24 @@ async def test_a_note_of_a_lost_append_is_added_again(database: str) -> None:
         await two.execute(there, TakeSeat("Eve"))
         await play(one, here, 1)
         assert (await events_of(one, here))[len(expected) :] == [("SeatTaken", None), *ROUND]
+
+
+async def test_a_practice_table_has_it_before_its_first_round(database: str) -> None:
+    async with open_service(database, ServiceOptions(program=TEXT)) as service:
+        source, _ = await service.open_table({})
+        await play(service, source, 1)
+        past = service.past_states
+        rules, round_ = await past.practice(source, 1, 3, pause=no_pause)
+        table, _ = await service.open_table(rules, laid_out=round_)
+        await service.execute(table, CloseRound(HOST))
+        await play(service, table, 1)
+        found = await events_of(service, table)
+        assert found[:3] == [("TableOpened", None), NOTE, ("RoundOpened", None)]
+        assert found.count(NOTE) == 1
+        report = verify(await bundle_of(service, table), source=await bundle_of(service, source))
+        assert report.fault is None
+        assert report.practice is not None
+        assert report.practice.source == "proved"
 
 
 async def test_only_the_server_writes_it(database: str) -> None:

@@ -21,8 +21,9 @@ function keyOf(vkey) {
 }
 
 const METHODS = {
-  async verify({ lines, key, saved, swaps }) {
-    const found = await verifier.verify(lines.map(lineOf), { key, saved });
+  async verify({ lines, key, saved, source, swaps }) {
+    const options = { key, saved, source: source?.map(lineOf) };
+    const found = await verifier.verify(lines.map(lineOf), options);
     const report = swaps ? found : { ...found, swaps: undefined };
     return { ...report, lines: verifier.reportLines(found) };
   },

@@ -61,6 +61,7 @@ class Bundle(NamedTuple):
     lines: Sequence[Line]
     key: str | None = None
     saved: Sequence[str] = ()
+    source: Sequence[Line] | None = None
 
 
 def question(bundle: Bundle) -> dict[str, Any]:
@@ -69,6 +70,7 @@ def question(bundle: Bundle) -> dict[str, Any]:
         "lines": list(map(_line, bundle.lines)),
         "key": bundle.key,
         "saved": list(bundle.saved),
+        "source": None if bundle.source is None else list(map(_line, bundle.source)),
         "swaps": True,
     }
 
@@ -84,7 +86,7 @@ def _line(line: Line) -> str | dict[str, str]:
 
 def first(bundle: Bundle) -> Report:
     """The report of the Python verifier."""
-    return verify(bundle.lines, key=bundle.key, saved=bundle.saved)
+    return verify(bundle.lines, key=bundle.key, saved=bundle.saved, source=bundle.source)
 
 
 class Disagreement(NamedTuple):
@@ -124,6 +126,8 @@ def _of_python(report: Report) -> Iterator[Any]:
     )
     yield report.origin, report.key, report.saved
     yield [str(one) for one in report.results() if one.state != "failed"]
+    yield None if report.practice is None else asdict(report.practice)
+    yield sorted(report.lines()[len(CHECKS) :])
 
 
 def _of_javascript(answer: dict[str, Any]) -> Iterator[Any]:
@@ -136,3 +140,5 @@ def _of_javascript(answer: dict[str, Any]) -> Iterator[Any]:
     )
     yield answer["origin"], answer["key"], answer["saved"]
     yield [line for line in answer["lines"][: len(CHECKS)] if not line.startswith("failed: ")]
+    yield answer["practice"]
+    yield sorted(answer["lines"][len(CHECKS) :])

@@ -60,7 +60,7 @@ def audit(
     prints every draw, every change of a hand, and the result of each check of the verifier. Cards
     of a round that is not closed yet are shown as ??. The table's rows in the database are checked,
     too, with the house key also the hidden parts of an open round. The exit code is 1 if a check
-    fails.
+    fails, and 3 for a practice table without a fault.
 
     With --events it prints each event as it is stored: version, time (UTC), type, public part. The
     hidden part is encrypted in the log and not shown. With --json each line is then the event's
@@ -101,8 +101,7 @@ def audit(
         verify.say_verdicts(report)
     if damaged is not None:
         raise damaged
-    if not report.ok:
-        raise typer.Exit(1)
+    raise typer.Exit(verify.exit_code(report))
 
 
 async def _print_events(table: str, after: int, database: str, as_json: bool) -> None:

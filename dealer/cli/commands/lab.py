@@ -425,7 +425,9 @@ def _shuffles(database: str, name: str) -> tuple[str | None, list[tuple[Kind, Sa
     report = verify.examine(lines, notes=notes)
     if report.fault is not None:
         raise UnknownTable(f"{name} does not verify, so it is not counted: {report.fault}")
-    return report.origin, list(shuffles_of(lines, report.swaps))
+    # What a practice table laid out was not shuffled.
+    swaps = (swap for swap in report.swaps if swap.words)
+    return report.origin, list(shuffles_of(lines, swaps))
 
 
 async def _closed(database: str) -> list[str]:

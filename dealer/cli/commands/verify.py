@@ -33,6 +33,9 @@ KEY_DIGITS = 64
 ID_DIGITS = 32
 ANSWER_SECONDS = 30.0
 
+PRACTICE = 3
+"""The exit code for a practice table: neither that of a fair game nor of a fault."""
+
 RANDOM_NUMBERS = (
     "client/auto_responder.py",  # the nonces of players
     "game/tape.py",  # the words that both determine, and unbiased numbers from them
@@ -76,6 +79,14 @@ def verify(
             "be given several times.",
         ),
     ] = None,
+    source: Annotated[
+        str | None,
+        given(
+            "FILE",
+            "Of a practice table: the bundle of the table that its cards were laid out from, to "
+            "check that they lay so.",
+        ),
+    ] = None,
     manifest: Annotated[
         bool,
         typer.Option(
@@ -87,7 +98,8 @@ def verify(
     """Check a bundle: every signature, every swap, every card, every move.
 
     Prints the result of each check, the first fault if there is one, and what the bundle cannot
-    prove. The exit code is 0 if all checks pass and 1 if not. Only the file is read.
+    prove. The exit code is 0 if all checks pass, 1 if not, and 3 for a practice table without a
+    fault: its first shuffle laid cards out, which is no fair deal. Only the files are read.
 
     What other tools change in a saved file without loss is undone, and a note says so: gzip, a byte
     order mark at its beginning, CRLF at the end of every line, and none or several newlines at its
@@ -103,6 +115,7 @@ def verify(
     ```
     dealer verify game.jsonl
     dealer verify game.jsonl --key 5c2f… --saved checkpoints.jsonl
+    dealer verify practice.jsonl --source game.jsonl
     curl -s http://…/tables/0199f3c2…/bundle.jsonl | dealer verify -
     dealer verify --manifest
     ```
@@ -115,13 +128,17 @@ def verify(
     bundle_file = read_bundle(file)
     known, undone = _notes(saved or ())
     notes = [*bundle_file.notes, *undone]
-    report = examine(bundle_file.lines(), key=key, saved=known, notes=notes)
+    source_lines = None
+    if source is not None:
+        source_file = read_bundle(source)
+        source_lines = source_file.lines()
+        notes += [f"{source}: {note}" for note in source_file.notes]
+    report = examine(bundle_file.lines(), key=key, saved=known, notes=notes, source=source_lines)
     if as_json:
         say_json(as_members(report))
     else:
         say_verdicts(report)
-    if not report.ok:
-        raise typer.Exit(1)
+    raise typer.Exit(exit_code(report))
 
 
 def examine(
@@ -130,6 +147,7 @@ def examine(
     key: str | None = None,
     saved: Sequence[str] = (),
     notes: Sequence[str] = (),
+    source: list[bytes] | None = None,
 ) -> Report:
     """The verifier's report; `key` is hex or a verifier key, which also names the origin."""
     from dealer.proof.verify import CHECKS
@@ -137,12 +155,19 @@ def examine(
 
     pinned, origin = _key(key)
     with progress("Checking") as step:
-        report = prove(lines, key=pinned, saved=saved, notes=notes, progress=step)
+        report = prove(lines, key=pinned, saved=saved, notes=notes, source=source, progress=step)
     earlier = report.fault is not None and report.fault.check == CHECKS[0]
     if origin is not None and report.origin != origin and not earlier:
         sentence = "The verifier key that you gave belongs to another origin than this table."
         report.fault = ProofFault("heads", 0, sentence)
     return report
+
+
+def exit_code(report: Report) -> int:
+    """0 for a fair game, 1 for a fault, `PRACTICE` for a practice table without one."""
+    if report.fault is not None:
+        return 1
+    return 0 if report.practice is None else PRACTICE
 
 
 def say_verdicts(report: Report) -> None:
@@ -174,6 +199,7 @@ def as_members(report: Report) -> dict[str, Any]:
         "swaps": len(report.swaps),
         "notes": report.notes,
         "tombstones": [stone._asdict() for stone in report.tombstones],
+        "practice": None if report.practice is None else asdict(report.practice),
     }
 
 

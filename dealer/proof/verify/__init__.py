@@ -58,7 +58,7 @@ def verify(
         ledger = ledger_of(parts, roots, report)
         steps = [_steps(progress, len(bundle), total)]
         if source is not None:
-            steps.append(comparing(source, ledger, report.practice, len(parts.leaves)))
+            steps.append(comparing(source, ledger, report.practice, parts.leaves))
         try:
             replay(parts.leaves, ledger, *steps)
         finally:

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dealer.errors import ProofFault
@@ -23,7 +23,8 @@ from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, seat_of
 from dealer.proof import canonical
 from dealer.proof.checkpoint import table_of
-from dealer.proof.verify.form import Parts, Progress, read
+from dealer.proof.verify.file_kinds import named
+from dealer.proof.verify.form import Leaf, Parts, Progress, read
 from dealer.proof.verify.heads import check_heads
 from dealer.proof.verify.ledger import Ledger, ledger_of
 from dealer.proof.verify.replay import replay
@@ -56,15 +57,19 @@ def practice_of(rules: Mapping[str, Any]) -> Practice | None:
 
 
 def comparing(
-    source: Iterable[str | bytes], ledger: Ledger, practice: Practice | None, last: int
+    source: Iterable[str | bytes],
+    ledger: Ledger,
+    practice: Practice | None,
+    leaves: Sequence[Leaf],
 ) -> Progress:
-    """A step of the replay of a log of `last` leaves that compares the layout with its source."""
+    """A step of the replay of these leaves that compares the layout with its source."""
     if practice is None:
         raise _fault(
             "This table names no source: it has no rule `practice`, and its cards must be its own."
         )
     wanted = _in_source(list(source), practice)
-    last = min(_length(wanted), last)
+    opened = next((leaf.version for leaf in leaves if leaf.type == "RoundOpened"), len(leaves))
+    last = min(opened + _length(wanted), len(leaves))
 
     def compare(done: int) -> None:
         if done != last:
@@ -97,9 +102,8 @@ def _in_source(lines: list[str | bytes], practice: Practice) -> _Placement:
         ledger = ledger_of(parts, roots, report)
         replay(parts.leaves, ledger, see)
     except ProofFault as fault:
-        raise _fault(
-            f"The source has a fault itself, in line {fault.line}: {fault.sentence}"
-        ) from fault
+        sentence = named(fault, lines, ()).sentence
+        raise _fault(f"The source has a fault itself, in line {fault.line}: {sentence}") from fault
     _check_source(parts, roots, practice)
     if not found:
         raise _fault(f"Version {practice.version} of the source is not of round {practice.round}.")
@@ -133,11 +137,11 @@ def _placement(ledger: Ledger) -> _Placement:
 
 
 def _length(placement: _Placement) -> int:
-    """How many events lay these cards out, from TableOpened to the last SeatLeft."""
+    """How many events lay these cards out, after RoundOpened to the last SeatLeft."""
     hands = sum(seat_of(name) is not None for name in placement.stacks)
     cards = sum(map(len, placement.stacks.values()))
     placed = cards - len(placement.stacks.get(DECK, ()))
-    return 1 + hands + 3 + full(cards) + 1 + placed + len(placement.shown) + hands
+    return 2 + full(cards) + 1 + placed + len(placement.shown) + hands
 
 
 def _quiet(done: int) -> None:

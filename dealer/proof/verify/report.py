@@ -21,6 +21,9 @@ _QUESTIONS = {
     "seals": "every sealed or shown card is the one the shuffle put there",
     "moves": "every other event was legal, and each card was where it was taken from",
 }
+_TAPE_OF_PRACTICE = (
+    "every swap after the first shuffle, which was laid out, is the one that these bytes give"
+)
 TITLES = {
     "form": "Each line is well formed",
     "heads": "The house has signed",
@@ -112,9 +115,9 @@ class Remarks:
 
 
 _OF_SOURCE = {
-    "not given": "Whether they lay there is not checked: give the bundle of that table as source.",
-    "open": "Whether they lay there is not checked: round 1 is still open.",
-    "proved": "They lay there: the source proves it.",
+    "not given": "Whether they lay so is not checked: give that table's bundle as the source.",
+    "open": "Whether they lay so is not checked: round 1 is still open.",
+    "proved": "They lay so: the source proves it.",
 }
 
 
@@ -128,13 +131,14 @@ class Practice:
     root: str
     source: Literal["not given", "open", "proved"] = "not given"
 
-    def sentences(self) -> Iterator[str]:
+    def sentences(self, *, faulty: bool) -> Iterator[str]:
         """What a report says of it; programs may look for how the first one begins."""
         yield (
-            "practice: not a fair deal. The cards of round 1 were laid out as in round "
-            f"{self.round} of table {self.table} at version {self.version}; all else was checked."
+            "practice: not a fair deal. By its rule the first shuffle laid out the cards of round "
+            f"{self.round} of table {self.table} as they lay at version {self.version}."
         )
-        yield _OF_SOURCE[self.source]
+        if not faulty:
+            yield _OF_SOURCE[self.source]
 
 
 @dataclass(slots=True)
@@ -197,17 +201,21 @@ class Report:
             return Result(check, "not checked", "no saved checkpoint was given")
         if check in _OF_CLOSED_ROUNDS and not (self.swaps or self.seals):
             return Result(check, "not checked", "no shuffle of a closed round was reached")
-        sentence = _QUESTIONS[check]
+        sentence = self._meaning(check)
         if fault is not None and number >= _FIRST_OF_EVENTS:
             sentence += f", up to line {fault.line}, where the replay stopped"
         elif check in _OF_CLOSED_ROUNDS and self.remarks.open_rounds:
             sentence += "; not checked in the round that is still open"
         return Result(check, "passed", sentence)
 
+    def _meaning(self, check: str) -> str:
+        of_practice = check == "tape" and self.practice is not None
+        return _TAPE_OF_PRACTICE if of_practice else _QUESTIONS[check]
+
     def _answers(self) -> Iterator[str]:
         faulty = len(CHECKS) if self.fault is None else CHECKS.index(self.fault.check)
         for number, check in enumerate(CHECKS):
-            question = _QUESTIONS[check]
+            question = self._meaning(check)
             if self.fault is not None and number == faulty:
                 yield f"{check}: no, in line {self.fault.line}: {self.fault.sentence}"
             elif check == "saved" and number < faulty and not self.saved:
@@ -220,11 +228,11 @@ class Report:
                 yield f"{check}: yes, before line {self.fault.line}"
 
     def _sentences(self) -> Iterator[str]:
-        if self.practice is not None:
-            yield from self.practice.sentences()
         if self.fault is not None and CHECKS.index(self.fault.check) < _FIRST_OF_EVENTS:
             yield "Nothing was counted: no event was checked."
             return
+        if self.practice is not None:
+            yield from self.practice.sentences(faulty=self.fault is not None)
         r = self.remarks
         yield f"Rounds: {r.rounds}, {r.open_rounds} of them still open and so not proved."
         yield (

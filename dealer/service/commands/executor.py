@@ -95,10 +95,11 @@ class CommandExecutor:
             self._cache.require_room_to_grow(live_table, command)
         secret = live_table.secret
         source = command.laid_out if isinstance(command, OpenTable) else None
+        deck = source.opened if source else None
         if isinstance(command, OpenRound):
-            secret = self._draw_secret(live_table, len(command.deck))
-        elif source is not None:
-            secret = self._draw_secret(live_table, len(source.opened))
+            deck = command.deck
+        if deck is not None:
+            secret = self._draw_secret(live_table, len(deck))
         events = decide(command, table, secret)
         if not events:
             return False
@@ -109,9 +110,10 @@ class CommandExecutor:
         execution.chain, execution.expected = live_table.chain, table.version
         execution.rows, execution.checkpoints, execution.events = [], [], []
         execution.waiters, execution.pending_draw = [], None
-        if self._program and isinstance(command, OpenRound) and not live_table.noted_at:
-            live_table.noted_at = table.version + 1
-            events.insert(0, NoteAdded(0, PROGRAM, self._program))
+        if self._program and deck is not None and not live_table.noted_at:
+            at = [type(event) for event in events].index(RoundOpened)
+            live_table.noted_at = table.version + at + 1
+            events.insert(at, NoteAdded(0, PROGRAM, self._program))
         self._record(execution, events)
         round_ = table.round
         shuffle = None if round_ is None else round_.shuffle
