@@ -18,6 +18,7 @@ from dealer.languages.language import Language, english
 from dealer.proof.verify import Swap
 
 _COMMON_PILES = frozenset({"table", "discard", "burn"})
+_NO_WORDS = "—"  # of a swap that laid out a practice table
 _PILE_OF_SEAT = re.compile(r"(?P<kind>won|pass|seat):(?P<seat>[1-9][0-9]{0,9})")
 
 
@@ -102,7 +103,7 @@ class _Describer:
                 if swap is None:
                     return self._text("hiddenSwap", step=step, i=i), ()
                 a, b = swap.cards
-                words = " ".join(map(str, swap.words))
+                words = " ".join(map(str, swap.words)) or _NO_WORDS
                 return self._text("swap", step=step, i=i, a=a, j=swap.j, b=b, words=words), (a, b)
             case events.CardDrawn(seat=seat, source=source, slot=slot):
                 card, place = self._face(slot), self._where(source, slot)

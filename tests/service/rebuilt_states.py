@@ -1,8 +1,10 @@
 """One state of a random table at a random version, as four programs rebuild it from the log.
 
 They are `dealer.open_log`, `table.state` with `at`, the projector's rows (read as they come, and
-after a rebuild), and the replay of the JavaScript verifier. The tests compare some hundreds of
-(table, version) pairs; more are compared by
+after a rebuild), and the replay of the JavaScript verifier. With them is compared a practice table
+that is laid out from the state, in its own log by the same programs, and by both verifiers with the
+bundle of its source. The tests compare some hundreds of (table, version) pairs; more are compared
+by
 
     python -m tests.service.rebuilt_states 100000       # so many pairs
     python -m tests.service.rebuilt_states 500 7        # starting with the table of number 7
@@ -22,10 +24,11 @@ from typing import Any, NamedTuple
 import dealer
 from dealer.analysis.open_bundle import PastTable
 from dealer.analysis.open_log import AsyncLog
-from dealer.errors import DealerError
+from dealer.errors import BadRequest, DealerError
 from dealer.eventlog import EventRecord
 from dealer.game.cards import UNKNOWN
 from dealer.game.commands import CloseTable, Command, FinishShuffle, OpenRound, OpenTable
+from dealer.game.state import Round
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.projector.runner import Projector
 from dealer.service import Service
@@ -35,10 +38,14 @@ from tests.harness.empty_log import empty_log
 from tests.projector.databases import AnyConnection, catch_up, models, rebuilt
 from tests.projector.random_games import CODES, HOST, Game, random_step
 from tests.projector.test_every_prefix import in_memory
-from tests.web.js_verifier import ask
+from tests.web import js_verifier
+from tests.web.js_verifier import Bundle, ask
 
 STEPS = 60
 """Random steps a table, of which the game refuses some."""
+
+LAID_OUT = 3
+"""From one of so many states a practice table is opened."""
 
 BATCH = 32
 """Tables whose states one process of the JavaScript verifier replays."""
@@ -90,6 +97,18 @@ class LiveGame(Game):
         if self.table.round is not None:
             self.record_results()
             self.close_round()
+        await self.close_table()
+
+    async def lay_out(self, rules: dict[str, Any], round_: Round) -> int:
+        """A practice table, which is closed after its layout; the version of the layout's end."""
+        self.live, _ = await self.service.open_table(rules, laid_out=round_)
+        self.id, self.table = self.live.id, self.live.table
+        end = self.table.version
+        self.close_round()
+        await self.close_table()
+        return end
+
+    async def close_table(self) -> None:
         self.do(CloseTable(HOST))  # so that its bundle is the whole log
         await self.live.wait_committed(self.table.version)
         assert self.table is self.live.table, "nothing else writes to this table"
@@ -156,9 +175,20 @@ class Sample(NamedTuple):
     versions: list[int]
 
 
-async def pairs(count: int, start: int = 0) -> int:
-    """Compare `count` pairs, from the table of number `start` on; the number of the next table."""
-    done, number = 0, start
+class Layout(NamedTuple):
+    """A practice table, and its source; the layout ends at the one version of its sample."""
+
+    source: Sample
+    version: int
+    sample: Sample
+
+
+async def pairs(count: int, start: int = 0) -> tuple[int, int]:
+    """Compare `count` pairs, from the table of number `start` on.
+
+    The number of the next table, and of the practice tables that were compared.
+    """
+    done, number, practised = 0, start, 0
     with tempfile.TemporaryDirectory() as folder:
         url = empty_log(Path(folder) / "dealer.db")
         empty = Path(folder) / "empty.db"
@@ -179,13 +209,73 @@ async def pairs(count: int, start: int = 0) -> int:
                     replayed = ask([await question(log, sample) for sample in samples])
                     for sample, answer in zip(samples, replayed, strict=True):
                         await compare(service, log, sample, answer["states"], empty)
-    return number
+                    layouts = [layout for one in samples for layout in await laid_out(service, one)]
+                    replayed = ask([await question(log, layout.sample) for layout in layouts])
+                    for layout, answer in zip(layouts, replayed, strict=True):
+                        await compare(service, log, layout.sample, answer["states"], empty)
+                        await compare_with_source(log, layout)
+                    await verify(log, layouts)
+                    practised += len(layouts)
+    return number, practised
 
 
 async def question(log: AsyncLog, sample: Sample) -> dict[str, Any]:
     """What the JavaScript verifier is asked about a table."""
     lines = await log.bundle(sample.game.live.table_id)
     return {"do": "states", "lines": lines, "versions": sample.versions}
+
+
+async def laid_out(service: Service, sample: Sample) -> list[Layout]:
+    """Practice tables from versions in a round, except while cards wait to be passed."""
+    past, live, found = service.past_states, sample.game.live, list[Layout]()
+    refused: list[str] = []
+    for version in sample.versions[::LAID_OUT]:
+        number = sum(opened <= version for opened in live.table.round_versions)
+        try:
+            rules, round_ = await past.practice(live, number, version, pause=no_pause)
+        except BadRequest as error:
+            refused.append(str(error))
+            continue
+        game = LiveGame(service, sample.game.chance)
+        end = await game.lay_out(rules, round_)
+        name = f"practice of {sample.name}, version {version}"
+        found.append(Layout(sample, version, Sample(name, game, [end])))
+    assert all("not of round" in why or "wait to be passed" in why for why in refused)
+    return found
+
+
+async def compare_with_source(log: AsyncLog, layout: Layout) -> None:
+    """Raise AssertionError unless the cards lie as in the source, and the same face up."""
+    source, version, (name, game, (end,)) = layout
+    there = await log.state(source.game.live.table_id, version, viewer="house")
+    here = await log.state(game.live.table_id, end, viewer="house")
+    assert plain(here)["stacks"] == plain(there)["stacks"], name
+    assert face_up(here) == face_up(there), name
+
+
+def face_up(state: PastTable) -> list[str]:
+    """The codes of the cards that lie face up."""
+    round_ = state.members["round"]
+    codes = {slot: code for slot, code, *_ in round_["cards"]}
+    return sorted(codes[slot] for slot in round_["shown"])
+
+
+async def verify(log: AsyncLog, layouts: Sequence[Layout]) -> None:
+    """Raise AssertionError unless both verifiers prove each layout from its source's bundle."""
+    bundles = [
+        Bundle(
+            layout.sample.name,
+            await log.bundle(layout.sample.game.live.table_id),
+            source=await log.bundle(layout.source.game.live.table_id),
+        )
+        for layout in layouts
+    ]
+    disagreements, reports = js_verifier.compare(bundles)
+    assert disagreements == []
+    for bundle, report in zip(bundles, reports, strict=True):
+        assert report.fault is None, f"{bundle.name}: {report.fault}"
+        assert report.practice is not None
+        assert report.practice.source == "proved", bundle.name
 
 
 async def compare(
@@ -239,7 +329,8 @@ async def _rows(service: Service, table: bytes) -> AsyncIterator[EventRecord]:
 
 if __name__ == "__main__":
     wanted, first, *_ = map(int, [*sys.argv[1:], *("100000", "0")[len(sys.argv) - 1 :]])
-    following = asyncio.run(pairs(wanted, first))
+    following, practised = asyncio.run(pairs(wanted, first))
     print(
-        f"{wanted:,} states of {following - first:,} tables agree; the next table is {following}."
+        f"{wanted:,} states of {following - first:,} tables agree, and the layouts of "
+        f"{practised:,} practice tables; the next table is {following}."
     )

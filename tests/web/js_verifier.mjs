@@ -34,6 +34,7 @@ const METHODS = {
     const heads = values.slice(leaves.length).map((note) => verifier.readCheckpoint(note.checkpoint));
     const roots = new Map(heads.map(({ size, root }) => [size, root]));
     const ledger = verifier.newLedger(leaves[0].table, roots);
+    ledger.laidOut = Object.hasOwn(leaves[0].public.rules, verifier.PRACTICE_RULE);
     const opened = leaves.filter(({ type }) => type === "RoundOpened");
     for (const { type, public: { round, secret } } of leaves) {
       if (type === "RoundClosed") ledger.secrets.set(opened[round - 1].version, unhex(secret));
