@@ -83,11 +83,13 @@ async function inCheck(check, line, step) {
  *   the bundle that its cards were laid out from
  * @param {((done: number, total: number) => unknown) | null} [options.progress] called from time to
  *   time and awaited, so that a page can be painted
+ * @param {((ledger: any, leaf: any) => void) | null} [options.after] called after each event
  * @returns {Promise<Report>} `remarks` are counted, and `swaps` (of closed rounds) listed, up to
  *   the end or the first fault
  */
 export async function verify(
-  lines, { key = null, saved = [], notes: undone = [], source = null, progress = null } = {},
+  lines,
+  { key = null, saved = [], notes: undone = [], source = null, progress = null, after = null } = {},
 ) {
   await checkMachine();
   const bundle = Array.from(lines ?? []);
@@ -112,12 +114,12 @@ export async function verify(
     const roots = await checkHeads(parts, key instanceof Uint8Array ? hex(key) : key, report);
     await checkSaved(parts, notes);
     report.practice = practiceOf(parts);
-    const ledger = ledgerOf(parts, roots, report);
-    const compare = source === null ? null
-      : await comparing(Array.from(source), ledger, report.practice, parts.leaves);
-    await replay(parts, ledger, (done) => {
-      compare?.(done);
-      return done % PROGRESS_EVERY === 0 ? progress?.(bundle.length + done, total) : null;
+    const compare = source === null ? null : await comparing(source, report.practice, parts.leaves);
+    await replay(parts, roots, report, async (ledger, leaf) => {
+      compare?.(ledger, leaf);
+      after?.(ledger, leaf);
+      const done = leaf.version;
+      if (done % PROGRESS_EVERY === 0) await progress?.(bundle.length + done, total);
     });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -1161,19 +1163,17 @@ export const INSECURE =
   "This table was opened at a server with insecure test decks, which may choose the cards: it " +
   "proves nothing about them.";
 
-function ledgerOf(parts, roots, { remarks, swaps, seals, practice }) {
-  const own = { remarks, swaps, seals, secrets: secretsOf(parts.leaves), laidOut: practice !== null };
-  return Object.assign(newLedger(parts.table, roots), own);
-}
-
-/** Apply all events; `after` is called with the version of each, and awaited. */
-async function replay(parts, ledger, after) {
+/** Apply all events; after each `after` is called with the ledger and the leaf, and awaited. */
+async function replay(parts, roots, { remarks, swaps, seals, practice }, after) {
   if (Object.hasOwn(parts.leaves[0].public.rules, INSECURE_RULE)) {
     throw new Fault("tape", parts.leaves[0].version, INSECURE);
   }
+  const secrets = secretsOf(parts.leaves), laidOut = practice !== null;
+  const ledger = newLedger(parts.table, roots);
+  Object.assign(ledger, { remarks, swaps, seals, secrets, laidOut });
   for (const leaf of parts.leaves) {
     await inCheck(EVENTS[leaf.type][0], leaf.version, () => applyEvent(ledger, leaf));
-    await after(leaf.version);
+    await after(ledger, leaf);
   }
   ledger.remarks.open_rounds = ledger.round === null ? 0 : 1;
 }
@@ -1694,69 +1694,60 @@ function practiceOf({ leaves }) {
   return { ...rule, source: "not given" };
 }
 
-/** Where the cards of the open round lie, and which face up, by stack. */
-function placementOf({ round }) {
-  const used = [...round?.stacks ?? []].filter(([, cards]) => cards.length > 0);
-  return used.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, cards]) => ({
-    name, faces: cards.map(({ face }) => face), shown: cards.map(({ shown }) => shown),
-  }));
-}
+/** Each card of the open round, by stack and place, and whether it lies face up. */
+const placementOf = ({ round }) =>
+  [...round?.stacks ?? []].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([stack, cards]) =>
+    cards.map(({ face, shown }) => ({ stack, face, shown })));
 
 /** How many events lay these cards out, after RoundOpened to the SeatLeft of the last hand. */
-function layoutLength(placement) {
-  const count = (cards) => cards.reduce((sum, one) => sum + one.faces.length, 0);
-  const hands = placement.filter(({ name }) => seatOf(name) !== null).length;
-  const placed = count(placement.filter(({ name }) => name !== "deck"));
-  const shown = placement.flatMap((one) => one.shown).filter(Boolean).length;
-  return 2 + allSteps(count(placement)) + 1 + placed + shown + hands;
+function layoutLength(cards) {
+  const hands = new Set(cards.map(({ stack }) => stack).filter((stack) => seatOf(stack) !== null));
+  const placed = cards.filter(({ stack }) => stack !== "deck").length;
+  const shown = cards.filter((card) => card.shown).length;
+  return 2 + allSteps(cards.length) + 1 + placed + shown + hands.size;
 }
 
 /** A function to be called after each event, which compares the layout with its source. */
-async function comparing(lines, ledger, practice, leaves) {
+async function comparing(source, practice, leaves) {
   if (practice === null) {
     throw ofSource(
       "This table names no source: it has no rule `practice`, and its cards must be its own.");
   }
-  const wanted = await placementIn(lines, practice);
+  const wanted = await placementIn(source, practice);
   const opened = leaves.find(({ type }) => type === "RoundOpened")?.version ?? leaves.length;
   const end = Math.min(opened + layoutLength(wanted), leaves.length);
-  return (done) => {
-    if (done !== end) return;
+  return (ledger, { version }) => {
+    if (version !== end) return;
     if (ledger.round !== null && ledger.round.secret === null) practice.source = "open";
     else if (JSON.stringify(placementOf(ledger)) === JSON.stringify(wanted)) {
       practice.source = "proved";
-    } else throw new Fault("moves", done, "The cards were not laid out as they lie in the source.");
+    } else throw new Fault("moves", end, "The cards were not laid out as they lie in the source.");
   };
 }
 
 /** Where the cards lay at the version that the rule names, as the source's bundle proves. */
-async function placementIn(lines, { table, round, version, root }) {
-  const report = { remarks: noRemarks(), swaps: [], seals: [], cosigners: [], practice: null };
-  let found = null, parts, roots;
-  try {
-    parts = await readForm(lines, () => {});
-    roots = await checkHeads(parts, null, report);
-    report.practice = practiceOf(parts);
-    const ledger = ledgerOf(parts, roots, report);
-    await replay(parts, ledger, (done) => {
-      if (done === version && ledger.round?.number === round) found = placementOf(ledger);
-    });
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const sentence = kindOf(error, lines, []) ?? error.message;
-    throw ofSource(`The source has a fault itself, in line ${error.line}: ${sentence}`);
+async function placementIn(source, { table, round, version, root }) {
+  let placement = null, closed = null, roots = null;
+  const { fault, origin } = await verify(source, {
+    after(ledger, leaf) {
+      ({ roots } = ledger);
+      const isOpen = ledger.round?.number === round;
+      if (leaf.version === version && isOpen) placement = placementOf(ledger);
+      if (leaf.type === "RoundClosed" && leaf.public.round === round) closed = leaf.version;
+    },
+  });
+  if (fault !== null) {
+    throw ofSource(`The source has a fault itself, in line ${fault.line}: ${fault.sentence}`);
   }
-  if (parts.table !== table) throw ofSource("The source is of another table than the rule names.");
-  const closed = parts.leaves.find(({ type, public: { round: number } }) =>
-    type === "RoundClosed" && number === round);
-  if (!closed) throw ofSource(`The source has no closed round ${round}.`);
-  if (![...roots].some(([size, one]) => size >= closed.version && hex(one) === root)) {
+  if (!origin.endsWith(table)) throw ofSource("The source is of another table than the rule names.");
+  if (closed === null) throw ofSource(`The source has no closed round ${round}.`);
+  if (![...roots].some(([size, one]) => size >= closed && hex(one) === root)) {
     throw ofSource("The house signed no such root of the source after that round.");
   }
-  if (found === null) {
+  if (placement === null) {
     throw ofSource(`Version ${version} of the source is not of round ${round}.`);
   }
-  return found;
+  return placement;
 }
 
 

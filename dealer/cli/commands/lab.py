@@ -287,9 +287,9 @@ def table(
     """Test the shuffles of played tables statistically.
 
     Each bundle is verified first. Only shuffles that were recomputed from the secrets count, so
-    only those of closed rounds. Shuffles with the same number of cards and steps are counted
-    together. A test that needs more shuffles says how many. The exit code is 1 if a bundle does not
-    verify, or if the shuffles are not fair.
+    only those of closed rounds, and not what practice tables laid out. Shuffles with the same
+    number of cards and steps are counted together. A test that needs more shuffles says how many.
+    The exit code is 1 if a bundle does not verify, or if the shuffles are not fair.
 
     ```
     dealer lab table 0199f3c2 0199f4d7
