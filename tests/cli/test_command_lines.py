@@ -36,6 +36,7 @@ ELSEWHERE = (
     "dealer demo",  # test_demo.py
     "dealer bots",  # tests/bots
     "dealer restore",  # test_backup.py
+    "dealer verify practice.jsonl",  # test_practice.py
     "dealer lab run",  # test_lab.py, with fewer shuffles
     "dealer lab check",
     "dealer lab costs",
