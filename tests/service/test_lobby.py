@@ -185,14 +185,15 @@ async def test_a_table_is_listed_unless_it_says_otherwise(service: Service) -> N
     assert {one["table"] for one in await listed(service)} == {shown, nested}
 
 
-async def test_a_practice_table_is_called_so(service: Service) -> None:
-    source, _ = await service.open_table({"name": "Ours"})
-    number = len(source.table.round_versions) + 1
+@pytest.mark.parametrize("shown", [True, False])
+async def test_a_practice_table_is_called_so_and_listed_as_its_source(
+    service: Service, shown: bool
+) -> None:
+    source, _ = await service.open_table({"name": "Ours", "listed": shown})
     await service.execute(source, OpenRound(HOST, ("As", "Ks"), "house", 100, 100))
     await service.execute(source, CloseRound(HOST))
-    moment = await service.past_states.moment(source, number, None)
-    rules, round_ = await service.past_states.practice(source, number, moment, pause=no_pause)
+    moment = await service.past_states.moment(source, 1, None)
+    rules, round_ = await service.past_states.practice(source, 1, moment, pause=no_pause)
     table, _ = await service.open_table(rules, laid_out=round_)
-    found = {one["table"]: one for one in await listed(service)}
-    assert found[table.table_id]["practice"] is True
-    assert "practice" not in found[source.table_id]
+    found = {one["table"]: one.get("practice") for one in await listed(service)}
+    assert found == ({table.table_id: True, source.table_id: None} if shown else {})

@@ -28,8 +28,12 @@ from dealer.service.tables.round_secret_cache import RoundSecretCache
 SLICE = 256
 """Events that are folded in one step of the loop, some 3 ms."""
 
-NOT_TAKEN_OVER = ("listed", "name", DECKS)
-"""The rules of a table that a practice table does not get."""
+NOT_TAKEN_OVER = ("name", DECKS)
+"""The rules of a table that a practice table does not get.
+
+It names its source to everyone who sees it, so where the lobby does not list that one, it does not
+list this one either.
+"""
 
 AnySecret = RoundSecret | NoRoundSecrets
 SecretOf = Callable[[EventRecord], Awaitable[AnySecret]]
