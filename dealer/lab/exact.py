@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dealer.errors import amount
-from dealer.lab.shuffles import METHODS, Decks, method, ordered, random_key
-from dealer.lab.sources import NumberSource, Rows, Stream, words_from
+from dealer.lab import shuffles
+from dealer.lab.shuffles import METHODS, Decks, NumberSource, Rows, method, ordered
 
 Order = tuple[int, ...]
 Shuffle = Callable[[Decks, NumberSource], Decks]
@@ -97,21 +97,19 @@ def of_method(name: str, n: int) -> tuple[Exact, int]:
     key is with keys 0…n instead of 2^40; a thousand transpositions are one, repeated.
     """
     if name == "random-key":
-        return enumerated(partial(random_key, base=n + 1, digits=1), n, (n + 1) ** n), n
+        return enumerated(partial(shuffles.random_key, base=n + 1, digits=1), n, (n + 1) ** n), n
     if name == "transpositions":
         chosen = method(name, n=n, steps=1)
         once = enumerated(chosen.shuffle, n, n**2 or 1)
         return repeated(once, method(name, n=n).steps), n
     chosen = method(name, n=n, steps=n // 2 if name == "partial" else None)
-    ways = {
-        "visited-set": n ** (n + 2) or 1,
-        "random-comparator": 2 ** (3 * n),
-        "swap-any": n**n,
-        "swap-any-but-last": max(n - 1, 1) ** n,
-        "partial": math.perm(n, n // 2),
-        "sattolo": math.factorial(max(n - 1, 0)),
-    }.get(name, math.factorial(n))
-    return enumerated(chosen.shuffle, n, ways), n // 2 if name == "partial" else n
+    if name == "visited-set":
+        ways = n ** (n + 2) or 1
+    elif name == "random-comparator":
+        ways = 2 ** (3 * n)
+    else:
+        ways = math.prod(count for _, _, count in shuffles.exchanges(name, n, chosen.steps))
+    return enumerated(chosen.shuffle, n, ways), chosen.steps if name == "partial" else n
 
 
 def unfairness(exact: Exact, n: int, k: int | None = None) -> Fraction:
@@ -153,7 +151,7 @@ class Cost(NamedTuple):
         return self.numbers + self.comparisons
 
 
-class _Counting(Stream):
+class _Counting(shuffles.Stream):
     """Counts the numbers that are drawn."""
 
     count = 0
@@ -163,27 +161,24 @@ class _Counting(Stream):
         return super().draw(bound, rows)
 
 
-def costs(name: str, *, sizes: tuple[int, ...] = SIZES, timed: bool = True) -> list[Cost]:
+def costs(name: str, *, sizes: tuple[int, ...] = SIZES) -> list[Cost]:
     """One cost for each size; the random numbers are seeded, so the counts are reproducible."""
-    return [_cost(name, n, timed) for n in sizes]
-
-
-def _cost(name: str, n: int, timed: bool) -> Cost:
-    # A partial shuffle takes a quarter of the deck, so that its cost grows, too.
-    chosen = method(name, n=n, steps=n // 4 if name == "partial" else None)
-    counting = _Counting(words_from("pcg64", seed=1))
-    chosen.shuffle(ordered(_DECKS, n), counting)
-    numbers, comparisons = counting.count / _DECKS, 0.0
-    if name == "random-key":
-        comparisons = sum(_comparisons(n, seed) for seed in range(_DECKS)) / _DECKS
-    elif name == "random-comparator":
-        numbers, comparisons = 0.0, numbers  # every number is the result of one comparison
-    seconds = 0.0
-    if timed:  # the minimum of a few runs, since other load only adds to it
-        stream, decks = Stream(words_from("pcg64", seed=1)), ordered(_DECKS, n)
-        runs = repeat(lambda: chosen.shuffle(decks, stream), number=1, repeat=_ROUNDS)
-        seconds = min(runs) / _DECKS
-    return Cost(n, numbers, comparisons, seconds)
+    result = []
+    for n in sizes:
+        # A partial shuffle takes a quarter of the deck, so that its cost grows, too.
+        chosen = method(name, n=n, steps=n // 4 if name == "partial" else None)
+        counting = _Counting(shuffles.stream("pcg64", seed=1).words)
+        decks = chosen.shuffle(ordered(_DECKS, n), counting)
+        numbers, comparisons = counting.count / _DECKS, 0.0
+        if name == "random-key":
+            comparisons = sum(_comparisons(n, seed) for seed in range(_DECKS)) / _DECKS
+        elif name == "random-comparator":
+            numbers, comparisons = 0.0, numbers  # every number is the result of one comparison
+        # The minimum of a few runs, since other load only adds to it.
+        again = partial(chosen.shuffle, decks, shuffles.stream("pcg64", seed=1))
+        runs = repeat(again, number=1, repeat=_ROUNDS)
+        result.append(Cost(n, numbers, comparisons, min(runs) / _DECKS))
+    return result
 
 
 def _comparisons(n: int, seed: int) -> int:
@@ -203,9 +198,9 @@ def table(measured: dict[str, list[Cost]]) -> list[str]:
     """Lines of a table with operations and nanoseconds for each card; O(n) methods are constant."""
     sizes = [cost.n for cost in measured[METHODS[0]]]
     numbers, wide = "".join(f"{n:>8}" for n in sizes), 8 * len(sizes)
+    heading = f"{'numbers and comparisons a card':^{wide}}  {'last':<6}"
     lines = [
-        f"{'':<18}{'numbers and comparisons a card':^{wide}}  {'last':<6}"
-        f"{'nanoseconds a card':^{wide}}",
+        f"{'':<18}{heading}{'nanoseconds a card':^{wide}}",
         f"{'cards':<18}{numbers}  {'step':<6}{numbers}",
     ]
     for name, row in measured.items():

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dealer.game.shuffle import full
-from dealer.lab.shuffles import Decks, Method, ordered
-from dealer.lab.sources import NumberSource
+from dealer.lab.shuffles import Decks, Method, NumberSource, ordered
 from dealer.proof.verify import Swap
 
 Step = Callable[[int, int], None]
@@ -44,12 +43,9 @@ class Tally:
         self.shuffles = 0
         self.cells: Counts = np.zeros((k, n), dtype=np.int64)
         possible = math.perm(n, k)
-        self.orders: Counts | None = None
-        if possible <= ORDERS_MAX:
-            self.orders = np.zeros(possible, dtype=np.int64)
-        self.fixed: Counts = np.zeros(k + 1, dtype=np.int64)
-        self.cycles: Counts = np.zeros(k + 1, dtype=np.int64)
-        self.rising: Counts = np.zeros(k + 1, dtype=np.int64)
+        counted = possible <= ORDERS_MAX
+        self.orders: Counts | None = np.zeros(possible, dtype=np.int64) if counted else None
+        self.fixed, self.cycles, self.rising = np.zeros((3, k + 1), dtype=np.int64)
 
     def add(self, samples: Samples) -> None:
         """Add samples, an array of shuffles × k."""
@@ -172,12 +168,9 @@ def sample(decks: Decks, k: int) -> Samples:
 
 
 def _one_after_another(decks: Decks) -> Decks:
-    """Row r becomes the composition of rows 0…r, as prefix products in log2 steps."""
-    reach = 1
-    while reach < len(decks):
-        further = np.take_along_axis(decks[:-reach], decks[reach:], axis=1)
-        decks = np.concatenate((decks[:reach], further))
-        reach *= 2
+    """Row r becomes the composition of rows 0…r."""
+    for row in range(1, len(decks)):
+        decks[row] = decks[row - 1, decks[row]]
     return decks
 
 

@@ -52,29 +52,80 @@ class Finding:
     needs: int | None = None
 
 
-class Spread(NamedTuple):
-    """The counts of the orders; `expected` is their variance if fair."""
+class Report:
+    """All tests of one experiment: of the shuffles, then of the quotients of consecutive ones.
 
-    mean: float
-    variance: float
-    expected: float
-    deviation: float
+    `wrong` has the findings that are significant at `level`, in ascending order of p.
+    """
+
+    def __init__(self, counted: Counted, level: float = LEVEL) -> None:
+        self.tally, self.level = counted.shuffles, level
+        self.findings = [*_of(self.tally, ""), *_of(counted.quotients, "one to the next: ")]
+        tested = sorted((one for one in self.findings if one.p is not None), key=_p)
+        for finding, p in zip(tested, holm([_p(one) for one in tested]), strict=True):
+            finding.holm = p
+        self.wrong = [one for one in tested if one.holm is not None and one.holm < level]
+
+    def verdict(self) -> str:
+        """One sentence; without one of the `MAIN` tests no evidence of bias would mean nothing."""
+        all_tests, main = len(self.findings), [one for one in self.findings if one.name in MAIN]
+        if self.wrong:
+            most = self.wrong[0].name
+            return f"Not fair by {len(self.wrong)} of {all_tests} statistics, most clearly {most}."
+        if not all_tests:
+            return "With so few cards there is nothing to test."
+        if main and all(one.p is None for one in main):
+            needs = min(one.needs or 0 for one in main)
+            return f"Too few shuffles for a verdict: at least {needs:,} are needed."
+        return f"No evidence of bias (at level {self.level:g})."
+
+    def lines(self) -> list[str]:
+        """A table of all tests, then the verdict; `needs` is the number of shuffles required."""
+        lines = [f"{'':<{_NAME}}{'found':>12}{'fair':>12}{'p':>10}{'after Holm':>12}"]
+        for one in self.findings:
+            if one.p is None or one.holm is None:
+                lines.append(f"{one.name:<{_NAME}}{'needs ' + format(one.needs or 0, ','):>12}")
+                continue
+            numbers = f"{one.name:<{_NAME}}{_number(one.found):>12}{_number(one.expected):>12}"
+            mark = "  ←" if one in self.wrong else ""
+            lines.append(f"{numbers}{_chance(one.p):>10}{_chance(one.holm):>12}{mark}")
+        return [*lines, self.verdict()]
+
+    def orders(self) -> dict[str, float] | None:
+        """The counts of the orders; `expected` is their variance if fair; None if not counted."""
+        if self.tally.orders is None or not self.tally.shuffles:
+            return None
+        mean, variance = float(self.tally.orders.mean()), float(self.tally.orders.var())
+        expected = mean * (1 - 1 / len(self.tally.orders))
+        return {"mean": mean, "variance": variance, "expected": expected,
+                "deviation": math.sqrt(variance)}  # fmt: skip
+
+    def frequencies(self) -> list[str]:
+        """How many orders occurred and how often; no lines if orders were not counted."""
+        spread = self.orders()
+        if spread is None or self.tally.orders is None:
+            return []
+        occurred, possible = np.count_nonzero(self.tally.orders), len(self.tally.orders)
+        return [
+            f"{occurred:,} of {possible:,} orders occurred.",
+            f"Mean {spread['mean']:,.2f}, standard deviation {spread['deviation']:,.2f} (fair: "
+            f"{math.sqrt(spread['expected']):,.2f}), variance {spread['variance']:,.2f} (fair: "
+            f"{spread['expected']:,.2f}).",
+        ]
+
+    def members(self) -> dict[str, Any]:
+        """As a JSON object, in which a number that there is not is null."""
+        findings = [
+            {key: None if value != value else value for key, value in asdict(one).items()}
+            for one in self.findings
+        ]
+        return {"shuffles": self.tally.shuffles, "cards": self.tally.n, "sample": self.tally.k,
+                "fair": not self.wrong, "level": self.level, "orders": self.orders(),
+                "findings": findings}  # fmt: skip
 
 
-def evaluate(counted: Counted) -> list[Finding]:
-    """All tests of the shuffles, then of the quotients of consecutive shuffles."""
-    findings = [*_of(counted.shuffles, ""), *_of(counted.quotients, "one to the next: ")]
-    tested = [finding for finding in findings if finding.p is not None]
-    corrected = holm([finding.p for finding in tested if finding.p is not None])
-    for finding, p in zip(tested, corrected, strict=True):
-        finding.holm = p
-    return findings
-
-
-def significant(findings: Sequence[Finding], level: float = LEVEL) -> list[Finding]:
-    """The findings that are significant at `level`, in ascending order of p."""
-    wrong = [finding for finding in findings if finding.holm is not None and finding.holm < level]
-    return sorted(wrong, key=lambda finding: finding.p or 0.0)
+def _p(finding: Finding) -> float:
+    return finding.p or 0.0
 
 
 def _of(tally: Tally, about: str) -> Iterator[Finding]:
@@ -164,15 +215,6 @@ def _two_groups(chances: Chances) -> int:
     return math.ceil(ENOUGH / float(np.minimum(low, 1 - low).max()))
 
 
-def spread(tally: Tally) -> Spread | None:
-    """Mean and variance of the counts of the orders; None if orders were not counted."""
-    if tally.orders is None or not tally.shuffles:
-        return None
-    mean = tally.shuffles / len(tally.orders)
-    variance = float(tally.orders.var())
-    return Spread(mean, variance, mean * (1 - 1 / len(tally.orders)), math.sqrt(variance))
-
-
 # Distributions for a fair shuffle: the probabilities of 0, 1, 2 … over all n! orders. For n = 52
 # mean and variance are 1 and 1 (fixed points), 4.538 and 2.912 (cycles), 26.5 and 4.417 (rising).
 
@@ -247,74 +289,13 @@ def normal_p(z: float) -> float:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """The p-values with S. Holm's correction (1979) for multiple tests.
+    """Ascending p-values with S. Holm's correction (1979) for multiple tests.
 
-    In ascending order, the smallest is multiplied by the number of tests, the next by one less and
-    so on, and none may be less than the one before it. For a fair shuffle the probability that any
-    result is below a level is at most that level.
+    The smallest is multiplied by the number of tests, the next by one less and so on, and none may
+    be less than the one before it. For a fair shuffle the probability that any result is below a
+    level is at most that level.
     """
-    result = [1.0] * len(ps)
-    largest = 0.0
-    for rank, place in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        largest = max(largest, min(1.0, (len(ps) - rank) * ps[place]))
-        result[place] = largest
-    return result
-
-
-def findings(found: Sequence[Finding], level: float) -> list[str]:
-    """A table of all tests, then the verdict; `needs` is the number of shuffles required."""
-    lines = [f"{'':<{_NAME}}{'found':>12}{'fair':>12}{'p':>10}{'after Holm':>12}"]
-    for result in found:
-        numbers = f"{result.name:<{_NAME}}{_number(result.found):>12}{_number(result.expected):>12}"
-        if result.p is None or result.holm is None:
-            lines.append(f"{result.name:<{_NAME}}{'needs ' + format(result.needs or 0, ','):>12}")
-        else:
-            mark = "  ←" if result.holm < level else ""
-            lines.append(f"{numbers}{_chance(result.p):>10}{_chance(result.holm):>12}{mark}")
-    return [*lines, verdict(found, level)]
-
-
-def verdict(found: Sequence[Finding], level: float) -> str:
-    """One sentence; without one of the `MAIN` tests no evidence of bias would mean nothing."""
-    wrong = significant(found, level)
-    if wrong:
-        return f"Not fair by {len(wrong)} of {len(found)} statistics, most clearly {wrong[0].name}."
-    if not found:
-        return "With so few cards there is nothing to test."
-    main = [result for result in found if result.name in MAIN]
-    if main and not any(result.p is not None for result in main):
-        needs = min(result.needs or 0 for result in main)
-        return f"Too few shuffles for a verdict: at least {needs:,} are needed."
-    return f"No evidence of bias (at level {level:g})."
-
-
-def frequencies(tally: Tally) -> list[str]:
-    """How many orders occurred and how often; no lines if orders were not counted."""
-    spreads = spread(tally)
-    if spreads is None or tally.orders is None:
-        return []
-    return [
-        f"{int((tally.orders > 0).sum()):,} of {len(tally.orders):,} orders occurred.",
-        f"Mean {spreads.mean:,.2f}, standard deviation {spreads.deviation:,.2f} (fair: "
-        f"{math.sqrt(spreads.expected):,.2f}), variance {spreads.variance:,.2f} (fair: "
-        f"{spreads.expected:,.2f}).",
-    ]
-
-
-def members(tally: Tally, found: Sequence[Finding], level: float) -> dict[str, Any]:
-    spreads = spread(tally)
-    return {
-        "shuffles": tally.shuffles,
-        "cards": tally.n,
-        "sample": tally.k,
-        "fair": not significant(found, level),
-        "level": level,
-        "orders": None if spreads is None else spreads._asdict(),
-        "findings": [
-            {key: None if value != value else value for key, value in asdict(result).items()}
-            for result in found
-        ],
-    }
+    return list(accumulate((min(1.0, (len(ps) - i) * p) for i, p in enumerate(ps)), max))
 
 
 def _number(value: float) -> str:

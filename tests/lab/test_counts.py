@@ -19,8 +19,7 @@ from dealer.lab.experiment import (
     run,
     sample,
 )
-from dealer.lab.shuffles import method
-from dealer.lab.sources import number_source
+from dealer.lab.shuffles import method, number_source
 
 from .test_expected import cycles_in, fixed_in, rising_in
 

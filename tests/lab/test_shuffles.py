@@ -13,6 +13,7 @@ from dealer.errors import ConfigurationError
 from dealer.game import shuffle as game
 from dealer.lab.shuffles import (
     METHODS,
+    NumberSource,
     exchanges,
     method,
     ordered,
@@ -20,7 +21,6 @@ from dealer.lab.shuffles import (
     random_key,
     visited_set,
 )
-from dealer.lab.sources import NumberSource
 from tests.game.test_shuffle import answers
 
 SEEDS = range(40)

@@ -11,9 +11,16 @@ import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.game import shuffle, tape
-from dealer.lab import sources
-from dealer.lab.shuffles import method, ordered
-from dealer.lab.sources import SOURCES, Stream, TapeSource, number_source, words_from
+from dealer.lab.shuffles import (
+    SECRET_BYTES,
+    SOURCES,
+    Stream,
+    TapeSource,
+    method,
+    number_source,
+    ordered,
+    stream,
+)
 
 PARTS: dict[str, Any] = {"secret": b"s" * 64, "nonces": [b"n" * 32], "root": b"r" * 32}
 
@@ -40,10 +47,10 @@ def test_a_rejected_word_is_skipped_as_by_the_tape():
 
 @pytest.mark.parametrize("bound", [0, 1025])
 def test_a_bound_outside_the_range_is_an_error(bound):
-    stream = number_source("pcg64", n=52)
-    assert isinstance(stream, Stream)
+    source = number_source("pcg64", n=52)
+    assert isinstance(source, Stream)
     with pytest.raises(ValueError, match="bound"):
-        stream.draw(bound, np.arange(1))
+        source.draw(bound, np.arange(1))
 
 
 @pytest.mark.parametrize("n", [5, 52, 416])
@@ -79,22 +86,22 @@ def test_a_seed_determines_the_numbers(source):
 
     assert numbers(7) == numbers(7)
     assert numbers(7) != numbers(8)
-    assert words_from(source, seed=7)(9).tolist() == words_from(source, seed=7)(9).tolist()
+    assert stream(source, seed=7).words(9).tolist() == stream(source, seed=7).words(9).tolist()
 
 
 @pytest.mark.parametrize("source", ["system", "tape"])
 def test_without_a_seed_the_numbers_are_new(source):
-    assert words_from(source)(64).tolist() != words_from(source)(64).tolist()
+    assert stream(source).words(64).tolist() != stream(source).words(64).tolist()
 
 
 def test_the_mersenne_twister_is_that_of_python():
     data = random.Random(4).randbytes(40)
-    assert words_from("mersenne", seed=4)(20).tobytes() == data
+    assert stream("mersenne", seed=4).words(20).tobytes() == data
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_source_gives_the_requested_number_of_words(source):
-    more = words_from(source)
+    more = stream(source).words
     assert [len(more(count)) for count in (1, 2, 3, 4, 5, 64, 0)] == [1, 2, 3, 4, 5, 64, 0]
 
 
@@ -106,4 +113,4 @@ def test_missing_tables_are_reported():
 
 
 def test_the_secret_is_long_enough_for_every_order_of_the_largest_shoe():
-    assert sources.SECRET_BYTES == 416
+    assert SECRET_BYTES == 416

@@ -11,9 +11,8 @@ from scipy.special import chdtrc
 
 from dealer.lab import report as verdicts
 from dealer.lab.experiment import Counted, run
-from dealer.lab.report import _grouped, evaluate, significant, spread
-from dealer.lab.shuffles import METHODS, method
-from dealer.lab.sources import number_source
+from dealer.lab.report import Report, _grouped
+from dealer.lab.shuffles import METHODS, method, number_source
 
 pytestmark = pytest.mark.slow
 
@@ -32,30 +31,30 @@ def experiment(name, n, shuffles, *, source="pcg64", seed=1, **options):
 @pytest.mark.parametrize("n", [4, 52])
 @pytest.mark.parametrize("name", [name for name in METHODS if method(name, n=4).fair])
 def test_fair_methods_pass(name, n, source):
-    findings = evaluate(experiment(name, n, 4000, source=source))
-    assert significant(findings) == []
-    assert min(one.p for one in findings if one.p is not None) > 1e-4
+    result = Report(experiment(name, n, 4000, source=source))
+    assert result.wrong == []
+    assert min(one.p for one in result.findings if one.p is not None) > 1e-4
 
 
 @pytest.mark.parametrize("n", [4, 7, 52])
 @pytest.mark.parametrize("name", ["swap-any", "swap-any-but-last", "random-comparator", "sattolo"])
 def test_biased_methods_are_detected(name, n):
     for seed in range(3):
-        findings = significant(evaluate(experiment(name, n, 30_000, seed=seed)))
+        findings = Report(experiment(name, n, 30_000, seed=seed)).wrong
         assert any("card" in one.name or "orders" in one.name for one in findings)
 
 
 def test_too_few_transpositions_are_detected():
-    assert significant(evaluate(experiment("transpositions", 416, 1500)))
-    assert significant(evaluate(experiment("transpositions", 52, 2000, steps=100)))
-    assert not significant(evaluate(experiment("transpositions", 52, 2000)))
+    assert Report(experiment("transpositions", 416, 1500)).wrong
+    assert Report(experiment("transpositions", 52, 2000, steps=100)).wrong
+    assert not Report(experiment("transpositions", 52, 2000)).wrong
 
 
 def test_a_carried_deck_shows_its_bias_only_in_the_quotients():
-    findings = significant(evaluate(experiment("swap-any", 4, 60_000, carry=True)))
+    findings = Report(experiment("swap-any", 4, 60_000, carry=True)).wrong
     assert findings
     assert all(one.name.startswith("one to the next") for one in findings)
-    assert not significant(evaluate(experiment("backward", 4, 60_000, carry=True)))
+    assert not Report(experiment("backward", 4, 60_000, carry=True)).wrong
 
 
 def test_a_partial_shuffle_tested_as_a_full_one_is_not_fair():
@@ -63,14 +62,14 @@ def test_a_partial_shuffle_tested_as_a_full_one_is_not_fair():
     partial = method("partial", n=8, steps=4)
     numbers = number_source("pcg64", n=8, seed=1)
     counted.add(partial.shuffle(np.tile(np.arange(8, dtype=np.uint16), (3000, 1)), numbers))
-    assert significant(evaluate(counted))
+    assert Report(counted).wrong
 
 
 def test_too_even_counts_and_dependent_shuffles_are_detected():
     orders = np.array(list(permutations(range(4))), dtype=np.uint16)
     counted = Counted(n=4, k=4)
     counted.add(np.tile(orders, (100, 1)))
-    names = [one.name for one in significant(evaluate(counted))]
+    names = [one.name for one in Report(counted).wrong]
     assert "orders, χ²" in names
     assert any(name.startswith("one to the next") for name in names)
 
@@ -90,7 +89,7 @@ def distances(counted):
     """For each statistic the Kolmogorov–Smirnov distance of the p of all runs from uniform."""
     ps: dict[str, list[float]] = {}
     for one in counted:
-        for finding in evaluate(one):
+        for finding in Report(one).findings:
             if finding.p is not None:
                 ps.setdefault(finding.name, []).append(finding.p)
     even = np.arange(1, RUNS + 1) / RUNS
@@ -141,9 +140,9 @@ def test_a_wrong_distribution_is_detected(many_runs, what, monkeypatch):
 
 def test_the_exact_and_the_normal_sums_agree_at_their_limit(monkeypatch):
     counted = experiment("backward", 52, 2000)
-    exact = {one.name: one.p for one in evaluate(counted)}
+    exact = {one.name: one.p for one in Report(counted).findings}
     monkeypatch.setattr("dealer.lab.report.EXACT_MAX", 10)
-    normal = {one.name: one.p for one in evaluate(counted)}
+    normal = {one.name: one.p for one in Report(counted).findings}
     means = [name for name in exact if name.endswith("mean")]
     assert len(means) == 6
     for name in means:
@@ -152,21 +151,21 @@ def test_the_exact_and_the_normal_sums_agree_at_their_limit(monkeypatch):
 
 
 def test_a_statistic_of_too_few_shuffles_has_the_number_needed():
-    findings = {one.name: one for one in evaluate(experiment("backward", 5, 4))}
+    findings = {one.name: one for one in Report(experiment("backward", 5, 4)).findings}
     assert findings["orders, χ²"].needs == 600
     assert findings["place × card, χ²"].needs == 5
     assert findings["fixed points, χ²"].p is None
     assert findings["fixed points, mean"].p is not None
     needs = findings["fixed points, χ²"].needs
-    enough = {one.name: one for one in evaluate(experiment("backward", 5, needs))}
+    enough = {one.name: one for one in Report(experiment("backward", 5, needs)).findings}
     assert enough["fixed points, χ²"].p is not None
-    none = evaluate(experiment("backward", 5, 1))
+    none = Report(experiment("backward", 5, 1)).findings
     assert [one.needs for one in none if one.name == "one to the next: cycles, mean"] == [1]
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_decks_of_0_and_1_cards_have_no_findings(n):
-    assert evaluate(experiment("backward", n, 10)) == []
+    assert Report(experiment("backward", n, 10)).findings == []
 
 
 def test_neighbours_are_counted_together_until_five_are_expected():
@@ -178,18 +177,18 @@ def test_neighbours_are_counted_together_until_five_are_expected():
 def test_place_by_card_is_the_sum_of_squares_over_the_expected_count():
     counted = experiment("backward", 6, 900)
     cells, fair = counted.shuffles.cells, 900 / 6
-    finding = next(one for one in evaluate(counted) if one.name == "place × card, χ²")
+    finding = next(one for one in Report(counted).findings if one.name == "place × card, χ²")
     square = ((cells - fair) ** 2 / fair).sum()
     assert finding.found == pytest.approx(square * 5 / 6)
     assert finding.expected == 25
 
 
-def test_spread_is_mean_and_variance_of_the_orders():
+def test_the_orders_have_mean_and_variance_of_the_orders():
     counted = experiment("backward", 3, 600)
-    found = spread(counted.shuffles)
+    found = Report(counted).orders()
     assert found is not None
-    assert found.mean == 100
-    assert found.variance == pytest.approx(np.var(counted.shuffles.orders))
-    assert found.deviation == pytest.approx(math.sqrt(found.variance))
-    assert found.expected == pytest.approx(100 * 5 / 6)
-    assert spread(experiment("backward", 8, 10).shuffles) is None
+    assert found["mean"] == 100
+    assert found["variance"] == pytest.approx(np.var(counted.shuffles.orders))
+    assert found["deviation"] == pytest.approx(math.sqrt(found["variance"]))
+    assert found["expected"] == pytest.approx(100 * 5 / 6)
+    assert Report(experiment("backward", 8, 10)).orders() is None

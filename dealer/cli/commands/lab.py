@@ -35,8 +35,8 @@ from dealer.config import DATABASE
 from dealer.errors import ConfigurationError, UnknownTable, amount
 
 if TYPE_CHECKING:
-    from dealer.lab.experiment import Counted, Kind, Samples
-    from dealer.lab.report import Finding
+    from dealer.lab.experiment import Kind, Samples
+    from dealer.lab.report import Report
     from dealer.lab.shuffles import Method
 
 LEVEL = 1e-6
@@ -122,15 +122,15 @@ def run(
     with usage_errors():
         chosen = method(shuffle, n=deck, steps=steps)
     started = time.perf_counter()
-    counted, found = _experiment(chosen, source, seed, shuffles, carry)
+    result = _experiment(chosen, source, seed, shuffles, level, carry)
     seconds = time.perf_counter() - started
-    shown = report.histogram(counted.shuffles)
+    shown = report.histogram(result.tally)
     heading = f"{shuffle}: {chosen.sentence}"
     _draw(histogram, pictures.bars(shown, heading))
-    _draw(heat, pictures.heat(counted.shuffles, heading))
+    _draw(heat, pictures.heat(result.tally, heading))
     if as_json:
         about = {"shuffle": shuffle, "source": source, "seed": seed}
-        say_json(about | report.members(counted.shuffles, found, level), say=say)
+        say_json(about | result.members(), say=say)
     else:
         say(
             f"{heading}. {amount(shuffles, 'shuffle')} of {amount(deck, 'card')} in {seconds:.1f} "
@@ -138,11 +138,9 @@ def run(
         )
         if chosen.sample < deck:
             say(f"Only the top {amount(chosen.sample, 'place is', 'places are')} tested.")
-        tested = report.findings(found, level)
-        frequencies = report.frequencies(counted.shuffles)
-        for line in (*frequencies, "", *report.lines(shown), "", *tested):
+        for line in (*result.frequencies(), "", *report.lines(shown), "", *result.lines()):
             say(line)
-    _exit_unless(not report.significant(found, level))
+    _exit_unless(not result.wrong)
 
 
 @app.command()
@@ -170,7 +168,7 @@ def check(
     ```
     """
     _require_packages()
-    from dealer.lab import pictures, report
+    from dealer.lab import pictures
     from dealer.lab.shuffles import METHODS, method
 
     right = True
@@ -178,21 +176,18 @@ def check(
         large = name == "transpositions"
         one = method(name, n=SHOE if large else CHECKED_DECK)
         count = min(shuffles, SHOE_SHUFFLES) if large else shuffles
-        counted, found = _experiment(one, source, seed, count)
-        expected = (not report.significant(found, level)) == one.fair
+        result = _experiment(one, source, seed, count, level)
+        expected = (not result.wrong) == one.fair
         right &= expected
         if maps is not None:
-            heading = f"{name}: {one.sentence}"
-            _draw(str(maps / f"{name}.svg"), pictures.heat(counted.shuffles, heading))
+            picture = pictures.heat(result.tally, f"{name}: {one.sentence}")
+            _draw(str(maps / f"{name}.svg"), picture)
         if as_json:
-            about = {"shuffle": name, "expected_fair": one.fair}
-            say_json(about | report.members(counted.shuffles, found, level))
-        else:
-            outcome = "as expected" if expected else "NOT as expected"
-            echo(
-                f"{name:<18} {one.n:>3} cards, {count:>7,} shuffles: {outcome}. "
-                f"{report.verdict(found, level)}"
-            )
+            say_json({"shuffle": name, "expected_fair": one.fair} | result.members())
+            continue
+        outcome = "as expected" if expected else "NOT as expected"
+        about = f"{name:<18} {one.n:>3} cards, {count:>7,} shuffles"
+        echo(f"{about}: {outcome}. {result.verdict()}")
     _exit_unless(right)
 
 
@@ -298,7 +293,8 @@ def table(
     ```
     """
     _require_packages()
-    from dealer.lab import experiment, pictures, report
+    from dealer.lab import experiment, pictures
+    from dealer.lab.report import Report
 
     say = _beside(heat)
     names = [*(tables or ()), *(asyncio.run(_closed(database)) if all_closed else ())]
@@ -311,18 +307,17 @@ def table(
     counted = experiment.counted(shuffle for played in read.values() for shuffle in played)
     fair = True
     for number, (kind, counts) in enumerate(counted.items()):
+        result = Report(counts, level)
+        fair &= not result.wrong
         steps, cards = amount(kind.n - 1, "step"), amount(kind.n, "card")
         heading = f"{kind.algorithm}, {kind.steps} of {steps}, {cards}"
         if not number:
-            _draw(heat, pictures.heat(counts.shuffles, heading))
-        found = report.evaluate(counts)
-        fair &= not report.significant(found, level)
+            _draw(heat, pictures.heat(result.tally, heading))
         if as_json:
-            about = {"tables": len(read)} | kind._asdict()
-            say_json(about | report.members(counts.shuffles, found, level), say=say)
+            say_json({"tables": len(read)} | kind._asdict() | result.members(), say=say)
             continue
-        shuffles = amount(counts.shuffles.shuffles, "shuffle")
-        for line in (f"{heading}: {shuffles}.", *report.findings(found, level), ""):
+        shuffles = amount(result.tally.shuffles, "shuffle")
+        for line in (f"{heading}: {shuffles}.", *result.lines(), ""):
             say(line)
     if not counted:
         echo_err("These tables have no shuffle in a closed round.")
@@ -405,16 +400,17 @@ def _each(what: str, names: Any, work: Callable[[str], Any]) -> Iterator[tuple[s
 
 
 def _experiment(
-    method: Method, source: str, seed: int | None, shuffles: int, carry: bool = False
-) -> tuple[Counted, list[Finding]]:
-    from dealer.lab import experiment, report
-    from dealer.lab.sources import number_source
+    method: Method, source: str, seed: int | None, shuffles: int, level: float, carry: bool = False
+) -> Report:
+    from dealer.lab import experiment
+    from dealer.lab.report import Report
+    from dealer.lab.shuffles import number_source
 
     with usage_errors():
         numbers = number_source(source, n=method.n, seed=seed)
     with progress(f"Shuffling: {method.name}") as step:
         counted = experiment.run(method, numbers, shuffles=shuffles, carry=carry, step=step)
-        return counted, report.evaluate(counted)
+        return Report(counted, level)
 
 
 def _shuffles(database: str, name: str) -> tuple[str | None, list[tuple[Kind, Samples]]]:
@@ -439,10 +435,10 @@ async def _closed(database: str) -> list[str]:
 
 def _pieces(source: str, seed: int | None) -> Iterator[bytes]:
     _require_packages()
-    from dealer.lab.sources import words_from
+    from dealer.lab.shuffles import stream
 
     with usage_errors():
-        more = words_from(source, seed=seed)
+        more = stream(source, seed=seed).words
     return (more(_PIECE).astype(">u2").tobytes() for _ in iter(int, 1))
 
 
