@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dealer.cli.process import run
 from dealer.config import (
     LIMITS,
     PASSWORD_FILE_VARIABLE,
@@ -53,20 +53,23 @@ class Commands(typer.Typer):
 
     def command(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:
         """As in Typer; a coroutine function runs in an event loop of its own."""
-        register = super().command(*args, cls=_OneCommand, **options)
+        return _running(super().command(*args, cls=_OneCommand, **options))
 
-        def add(command: _Command) -> _Command:
-            if not iscoroutinefunction(command):
-                return register(command)
+    def callback(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:
+        """As in Typer; a coroutine function runs in an event loop of its own."""
+        return _running(super().callback(*args, **options))
 
-            @wraps(command)
-            def run(**given: Any) -> None:
-                asyncio.run(command(**given))
 
-            register(run)
-            return command
+def _running(register: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    def add(command: _Command) -> _Command:
+        @wraps(command)
+        def run_it(**given: Any) -> None:
+            run(command(**given))
 
-        return add
+        register(run_it if iscoroutinefunction(command) else command)
+        return command
+
+    return add
 
 
 class _Plain:
@@ -210,7 +213,7 @@ def _table(text: str | None) -> str | None:
         return text
     if "://" in text:
         instead = address_help(text)
-    # Not Path.exists, which raises where no file can have such a name.
+    # Not Path.exists, which raises if no file can have such a name.
     elif os.path.exists(text):
         instead = "`dealer verify FILE` checks a bundle"
     else:
@@ -388,12 +391,21 @@ def whoami() -> str:
 
 
 @asynccontextmanager
+async def read_log(database: str) -> AsyncIterator[ReadOnlyLog]:
+    """The log of this database, to be read, also while a server runs."""
+    from dealer.eventlog.backends import open_readonly
+
+    async with await open_readonly(database) as log:
+        yield log
+
+
+@asynccontextmanager
 async def existing_log(database: str) -> AsyncIterator[Log]:
     """The log of this database, to be written; raises if there is no database yet."""
     from dealer.eventlog import Log
-    from dealer.eventlog.backends import open_readonly
 
-    await (await open_readonly(database)).close()
+    async with read_log(database):
+        pass
     async with await Log.open(database) as log:
         yield log
 

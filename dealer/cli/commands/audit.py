@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +20,7 @@ from dealer.cli.options import (
     TableOrFile,
     find_table,
     given,
+    read_log,
 )
 from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
 from dealer.config import DATABASE
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
 
 
-def audit(
+async def audit(
     table: TableId,
     only: OnlyRound = None,
     key: Annotated[str | None, given("KEY", "The table's key, if you know it.")] = None,
@@ -77,13 +77,13 @@ def audit(
     if events:
         if url is not None or only is not None or key is not None:
             raise typer.BadParameter("--events takes no --url, --round or --key.")
-        asyncio.run(_print_events(table, after, database, as_json))
+        await _print_events(table, after, database, as_json)
         return
     if after:
         raise typer.BadParameter("--after is for --events.")
-    damaged = None if url is not None else asyncio.run(_damage(database, table, house_key))
+    damaged = None if url is not None else await _damage(database, table, house_key)
     try:
-        lines = verify.of_table(database, table, url=url, house_key=house_key)
+        lines = await verify.of_table(database, table, url=url, house_key=house_key)
     except DealerError as error:
         raise damaged or error from None
     report = verify.examine(lines, key=key)
@@ -105,10 +105,9 @@ def audit(
 
 
 async def _print_events(table: str, after: int, database: str, as_json: bool) -> None:
-    from dealer.eventlog.backends import open_readonly
     from dealer.eventlog.rows import leaf_of
 
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         table_id = await find_table(log, table)
         async for rows in log.stream(table_id, after=after):
             for row in rows:
@@ -121,10 +120,9 @@ async def _print_events(table: str, after: int, database: str, as_json: bool) ->
 
 async def _damage(database: str, table: str, house_key: Path | None) -> DatabaseDamaged | None:
     """What is wrong with the rows of the table in the log, which its bundle need not show."""
-    from dealer.eventlog.backends import open_readonly
     from dealer.service.operations.log_check import keys_of, require_intact
 
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         table_id = await find_table(log, table)
         try:
             whole = await require_intact(log, table_id, await keys_of(database, house_key))
@@ -189,7 +187,7 @@ class Format(StrEnum):
     phh = "phh"
 
 
-def history(
+async def history(
     source: TableOrFile,
     only: OnlyRound = None,
     form: Annotated[
@@ -223,7 +221,7 @@ def history(
     language = language_of(lang)
     if language is None:
         raise typer.BadParameter(f"The languages are {', '.join(languages())}.")
-    game = verify.read_game(source, database, url=url, house_key=house_key)
+    game = await verify.read_game(source, database, url=url, house_key=house_key)
     if form is Format.text:
         titles = shipped().pile_titles(language.tag)
         for line in text.write(game, round=only, language=language, games=titles):
@@ -237,7 +235,7 @@ def history(
     typer.echo(phh.write(game, round=only or 1), nl=False)
 
 
-def state(
+async def state(
     source: TableOrFile,
     at: Annotated[int | None, given("VERSION", "The version; the newest if not given.")] = None,
     seat: Annotated[int | None, given("SEAT", "As the player of this seat saw it.", min=1)] = None,
@@ -269,9 +267,9 @@ def state(
     if from_file:
         from dealer.analysis.open_bundle import OpenBundle
 
-        found = OpenBundle(verify.read_game(source, database)).state(at, viewer=viewer)
+        found = OpenBundle(await verify.read_game(source, database)).state(at, viewer=viewer)
     else:
-        found = asyncio.run(_of_log(source, at, viewer, database, house_key))
+        found = await _of_log(source, at, viewer, database, house_key)
     if as_json:
         say_json(
             {"table": found.table, "viewer": found.viewer}
@@ -290,9 +288,8 @@ async def _of_log(
     table: str, at: int | None, viewer: Viewer, database: str, house_key: Path | None
 ) -> PastTable:
     from dealer.analysis.open_log import AsyncLog
-    from dealer.eventlog.backends import open_readonly
 
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         id_ = await find_table(log, table)
     key = None if viewer is None else _key(database, house_key)
     async with await AsyncLog.open(database, key) as opened:

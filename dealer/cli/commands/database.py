@@ -21,6 +21,7 @@ from dealer.cli.options import (
     Why,
     argument,
     existing_log,
+    read_log,
     usage_errors,
     whoami,
 )
@@ -182,10 +183,9 @@ async def journal(
     dealer journal --json | jq 'select(.what == "archive")'
     ```
     """
-    from dealer.eventlog.backends import open_readonly
     from dealer.service.identity.admin import read_audit_entries
 
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         for line in await read_audit_entries(log, limit=limit):
             if as_json:
                 say_json(line._asdict())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import shutil
 import subprocess
@@ -11,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -266,7 +264,7 @@ def costs(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def table(
+async def table(
     tables: Annotated[
         list[str] | None,
         argument("TABLE…", "Tables, by the beginning of their ids, or bundle files."),
@@ -297,13 +295,18 @@ def table(
     from dealer.lab.report import Report
 
     say = _beside(heat)
-    names = [*(tables or ()), *(asyncio.run(_closed(database)) if all_closed else ())]
+    names = [*(tables or ()), *(await _closed(database) if all_closed else ())]
     if not names:
         raise typer.BadParameter(
             "This database has no closed table." if all_closed else "Name a table, or use --all."
         )
     # By origin: a table that is named twice, or whose bundle is given besides it, counts once.
-    read = dict(found for _, found in _each("Reading tables", names, partial(_shuffles, database)))
+    read = {}
+    with progress("Reading tables") as step:
+        for done, name in enumerate(names):
+            step(done, len(names))
+            origin, played = await _shuffles(database, name)
+            read[origin] = played
     counted = experiment.counted(shuffle for played in read.values() for shuffle in played)
     fair = True
     for number, (kind, counts) in enumerate(counted.items()):
@@ -413,11 +416,11 @@ def _experiment(
         return Report(counted, level)
 
 
-def _shuffles(database: str, name: str) -> tuple[str | None, list[tuple[Kind, Samples]]]:
+async def _shuffles(database: str, name: str) -> tuple[str | None, list[tuple[Kind, Samples]]]:
     """Origin and shuffles of a verified table; `name`: a bundle file or the beginning of an id."""
     from dealer.lab.experiment import shuffles_of
 
-    lines, notes = verify.read_table_or_file(name, database)
+    lines, notes = await verify.read_table_or_file(name, database)
     report = verify.examine(lines, notes=notes)
     if report.fault is not None:
         raise UnknownTable(f"{name} does not verify, so it is not counted: {report.fault}")

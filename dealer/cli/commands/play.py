@@ -15,13 +15,11 @@ import typer
 
 from dealer.cli.options import HouseKey, argument, given, parse_seconds, usage_errors
 from dealer.cli.output import echo, program
-from dealer.cli.process import run
 from dealer.config import DATABASE_VARIABLE, Settings
 from dealer.errors import BadRequest, ConfigurationError, DealerError, amount
 from dealer.version import __version__
 
 if TYPE_CHECKING:
-    from dealer.bots import Bots
     from dealer.bots.links import TableLink
     from dealer.client import RemoteTable
     from dealer.service import Service
@@ -40,7 +38,7 @@ TableAddress = Annotated[
 ]
 
 
-def demo(
+async def demo(
     url: Annotated[
         str | None,
         given(
@@ -78,7 +76,7 @@ def demo(
     """
     if url is not None and database is not None:
         raise typer.BadParameter("Give --url or --database, not both.")
-    if not run(_demo(url, database, house_key, pace)):
+    if not await _demo(url, database, house_key, pace):
         raise typer.Exit(1)
 
 
@@ -180,7 +178,7 @@ async def _rebuild(service: Service) -> bool:
     return same
 
 
-def bots(
+async def bots(
     count: Annotated[int, argument("N", "How many bots.", min=1, max=50)],
     table: TableAddress,
     server: Annotated[
@@ -218,10 +216,13 @@ def bots(
     """
     from dealer.bots import Bots
 
-    link = run(_link(table, server))
+    link = await _link(table, server)
     if link.ticket or link.token:
         raise typer.BadParameter("This link is for one player; give the one for inviting players.")
-    run(_until_interrupted(Bots(link, count, pace=pace, store=stay, report=echo)))
+    party, stop = Bots(link, count, pace=pace, store=stay, report=echo), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await party.run(stop)
 
 
 async def _link(table: str, server: str) -> TableLink:
@@ -244,14 +245,6 @@ async def _link(table: str, server: str) -> TableLink:
                 "or the link that the table's page shows under Invite."
             )
         return read_link(found[0], server=server)
-
-
-async def _until_interrupted(party: Bots) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    await party.run(stop)
 
 
 def mcp(

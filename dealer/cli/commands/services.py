@@ -19,6 +19,7 @@ from dealer.cli.options import (
     argument,
     existing_log,
     given,
+    read_log,
     usage_errors,
     whoami,
 )
@@ -127,10 +128,9 @@ async def _admin(database: str, operator: str | None) -> AsyncIterator[AdminServ
 
 
 async def _read_keys(database: str) -> list[StoredKey]:
-    from dealer.eventlog.backends import open_readonly
     from dealer.eventlog.owners import stored_keys
 
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         return await stored_keys(log)
 
 
@@ -293,10 +293,9 @@ def _require(number: int, found: bool) -> None:
 
 
 async def _read_webhooks(database: str) -> list[tuple[StoredWebhook, str]]:
-    from dealer.eventlog.backends import open_readonly
     from dealer.eventlog.owners import stored_keys, stored_webhooks
 
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         names = {
             key.id: key.name if key.revoked_at is None else f"{key.name} (revoked)"
             for key in await stored_keys(log)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from contextlib import aclosing
@@ -28,6 +27,7 @@ from dealer.cli.options import (
     existing_log,
     find_table,
     given,
+    read_log,
     table_id,
     usage_errors,
     whoami,
@@ -51,7 +51,7 @@ app = Commands(invoke_without_command=True)
 
 
 @app.callback()
-def tables(
+async def tables(
     context: typer.Context,
     limit: Annotated[int, LIMIT_OF_LINES] = 100,
     database: Database = DATABASE,
@@ -72,7 +72,7 @@ def tables(
             if origin is not None and origin.name == "COMMANDLINE":
                 raise typer.BadParameter(f"Give options after {context.invoked_subcommand}.")
         return
-    found, archived, disabled = asyncio.run(_find(limit, database))
+    found, archived, disabled = await _find(limit, database)
     for table in found:
         say_json(table) if as_json else echo(_line(table))
     if as_json:
@@ -87,12 +87,11 @@ def tables(
 
 async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, bool]:
     """The tables, how many more are archived, and whether the whole server is disabled."""
-    from dealer.eventlog.backends import open_readonly
     from dealer.projector.queries import NEWER, newest_tables
     from dealer.service.commands.maintenance import WHOLE_SERVICE
 
     found = []
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         ((archived,),) = await log.fetch("SELECT count(*) FROM archived")
         disabled = {target for (target,) in await log.fetch("SELECT target FROM disabled")}
         for row in await log.fetch(*newest_tables(log.dialect, limit)):
@@ -192,7 +191,6 @@ async def close(
     dealer tables close --idle 90d --why retention
     ```
     """
-    from dealer.eventlog.backends import open_readonly
     from dealer.service.build import open_service
     from dealer.service.clock import utc_ms
     from dealer.service.identity.admin import AdminService
@@ -201,7 +199,8 @@ async def close(
     if (table is None) == (idle is None):
         raise typer.BadParameter("Give a table, or an age with --idle.")
     since = None if idle is None else age(idle, "--idle")
-    await (await open_readonly(database)).close()
+    async with read_log(database):
+        pass
     done = 0
     async with open_service(database, house_key=house_key, marks=marks) as service:
         admin = AdminService(service.log, who=operator or whoami())
@@ -274,14 +273,13 @@ async def enable(
 async def _change(
     table: str | None, house: bool, database: str, operator: str | None, why: str, *, on: bool
 ) -> tuple[str, bool]:
-    from dealer.eventlog.backends import open_readonly
     from dealer.service.commands.maintenance import WHOLE_SERVICE
     from dealer.service.identity.admin import AdminService
 
     if (table is None) == (not house):
         raise typer.BadParameter("Give a table, or --house.")
     target, name = WHOLE_SERVICE, "The server"
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         if table is not None:
             one = await find_table(log, table)
             target, name = one.hex(), f"Table {one.hex()}"

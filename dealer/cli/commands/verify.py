@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -18,7 +17,15 @@ from urllib.error import HTTPError, URLError
 
 import typer
 
-from dealer.cli.options import AsJson, address_help, argument, find_table, given, is_table
+from dealer.cli.options import (
+    AsJson,
+    address_help,
+    argument,
+    find_table,
+    given,
+    is_table,
+    read_log,
+)
 from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
 from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable
 from dealer.outgoing import opener
@@ -257,19 +264,19 @@ def _read_file(file: str) -> bytes:
         raise typer.BadParameter(says) from None
 
 
-def read_table_or_file(
+async def read_table_or_file(
     source: str, database: str, *, url: str | None = None, house_key: Path | None = None
 ) -> tuple[list[bytes], list[str]]:
     """The lines of a bundle's file, `-` being standard input, or of a table's bundle; the notes."""
     if is_file(source, url=url):
         file = read_bundle(source)
         return file.lines(), file.notes
-    return of_table(database, source, url=url, house_key=house_key), []
+    return await of_table(database, source, url=url, house_key=house_key), []
 
 
 def is_file(source: str, *, url: str | None = None) -> bool:
     """Whether `source` names a bundle's file, not a table; a usage error if it is neither."""
-    # Not Path's methods, which raise where no file can have such a name.
+    # Not Path's methods, which raise if no file can have such a name.
     if source == "-" or (url is None and os.path.isfile(source)):
         return True
     if not is_table(source):
@@ -280,29 +287,26 @@ def is_file(source: str, *, url: str | None = None) -> bool:
     return False
 
 
-def read_game(
+async def read_game(
     source: str, database: str, *, url: str | None = None, house_key: Path | None = None
 ) -> Game:
     """The verified game of a table or of a bundle's file."""
     from dealer.history.replay import Game
 
-    lines, notes = read_table_or_file(source, database, url=url, house_key=house_key)
+    lines, notes = await read_table_or_file(source, database, url=url, house_key=house_key)
     return Game.read(lines, examine(lines, notes=notes))
 
 
-def of_table(
+async def of_table(
     database: str, table: str, *, url: str | None = None, house_key: Path | None = None
 ) -> list[bytes]:
     """The lines of a table's bundle, from the server at `url` or, without one, from the log."""
     if url is not None:
         return from_house(url, table)
 
-    async def read() -> list[bytes]:
-        with progress("Reading the log") as step:
-            lines = from_log(database, table, house_key=house_key, step=step)
-            return [line async for line in lines]
-
-    return asyncio.run(read())
+    with progress("Reading the log") as step:
+        lines = from_log(database, table, house_key=house_key, step=step)
+        return [line async for line in lines]
 
 
 async def from_log(
@@ -312,10 +316,9 @@ async def from_log(
 
     Prints a remark if the bundle ends before the head of the log.
     """
-    from dealer.eventlog.backends import open_readonly
     from dealer.service.reading.bundle import bundle_lines, bundle_range
 
-    async with await open_readonly(database) as log:
+    async with read_log(database) as log:
         table_id = await find_table(log, table)
         extent = await bundle_range(log, database, table_id, house_key=house_key)
         if extent.size < extent.head:
@@ -361,7 +364,7 @@ def web_address(url: str) -> str:
 def socket_address(url: str) -> str:
     """The WebSocket address of a server, given like that or as the address of its pages.
 
-    Without a scheme it is that of pages: `127.0.0.1:8080` or `example.org/cards/`.
+    Without a scheme it is an address of pages: `127.0.0.1:8080` or `example.org/cards/`.
     """
     from dealer.bots import links
 
