@@ -14,7 +14,7 @@ from sqlalchemy import Connection, create_engine
 
 import dealer.eventlog.admin
 import dealer.eventlog.nodes
-import dealer.eventlog.owners
+import dealer.eventlog.services
 import dealer.projector.models  # noqa: F401  they add theirs
 from dealer.eventlog.address import is_postgres
 from dealer.eventlog.postgres.database import PostgresDatabase

@@ -20,7 +20,7 @@ from dealer.errors import ConfigurationError
 from dealer.game.events import DeckSealed, EntropyClosed, RoundClosed, TableClosed
 from dealer.game.state import Shuffle, Table
 from dealer.proof.checkpoint import Cosigner
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 
 NONCE_BYTES = 32
 BYTES_OF = {"players": "the players' bytes", "house": "the house's bytes alone"}

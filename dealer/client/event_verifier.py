@@ -29,7 +29,7 @@ from dealer.game.state import Round as RoundState
 from dealer.game.state import Shuffle as ShuffleState
 from dealer.game.state import Table, evolve
 from dealer.proof import canonical, codec
-from dealer.proof.keys import RoundKeys, secret_length, slot_commitment
+from dealer.proof.round_keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import leaf_hash
 from dealer.proof.verify.form import PUBLIC, Leaf, check_leaf
 from dealer.proof.verify.ledger import Ledger, Round, RuleViolation, Shuffle

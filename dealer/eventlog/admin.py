@@ -139,7 +139,7 @@ def add_entry(connection: Connection, entry: AuditRow) -> None:
 
 
 def record_schema(connection: Connection, entry: AuditRow) -> str | None:
-    """Add an entry of the schema that it has in `to`; returns the one of the entry before, or "".
+    """Add an entry of the schema that it has in `to`; returns the `to` of the entry before, or "".
 
     None, and no write, if that was the same: of two processes that migrate, one adds it.
     """

@@ -147,6 +147,12 @@ def _cause(error: BaseException) -> BaseException:
     return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
 
 
+def is_database_error(error: BaseException) -> bool:
+    """Whether the driver, SQLAlchemy or the network raised the error, and not the work itself."""
+    module = type(error).__module__.partition(".")[0]
+    return isinstance(error, (DBAPIError, OSError, TimeoutError)) or module == "asyncpg"
+
+
 def sqlstate(error: BaseException) -> str | None:
     """The SQLSTATE of a PostgreSQL error, five characters; None for any other error."""
     found = getattr(_cause(error), "sqlstate", None)

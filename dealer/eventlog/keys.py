@@ -45,7 +45,7 @@ from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.log import Log
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.proof.checkpoint import Signer
-from dealer.proof.pack import T, be32, be64, lp
+from dealer.proof.concatenation import T, be32, be64, lp
 
 NONCE_BYTES = 12
 MASTER_BYTES = 32

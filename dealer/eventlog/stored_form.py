@@ -136,7 +136,7 @@ def encode_all(parts: Iterable[tuple[object, Sequence[EventRecord]]]) -> list[tu
 
 @lru_cache(maxsize=_REMEMBERED)
 def _shorten(type: str, public: str) -> tuple[str, str]:
-    """Type and public part in the short form if they have one; those of many tables are equal."""
+    """Type and public part in the short form if they have one; many tables have equal ones."""
     kind = _BY_TYPE[type]
     match = kind.match(public)
     return (type, public) if match is None else (kind.code, f"[{','.join(match.groups())}]")

@@ -179,7 +179,7 @@ def _unknown(name: str, meant: str) -> BadRequest:
 
 def for_new_table(given: Mapping[str, Any]) -> dict[str, Any]:
     """The rules that are logged for a table opened with `given`: collecting is off by default."""
-    # Not in the presets: their meaning is that of the tables in a log and of old clients.
+    # Not in the presets: tables in a log and old clients have their meaning.
     return {"collect": "nobody", **given}
 
 

@@ -77,7 +77,7 @@ Length = DeckLength | HandLength | PileLength
 
 
 def _kinds(stack: str) -> tuple[Any, Any, tuple[int | str, ...]]:
-    """The row and the length of a stack's kind, and what names it among those of its kind."""
+    """The row and the length of a stack's kind, and what names it among the stacks of its kind."""
     seat = seat_of(stack)
     if stack == DECK:
         return DeckRow, DeckLength, ()

@@ -22,7 +22,7 @@ from dealer.projector.changes import Changes, RoundEnded, StreamKey
 from dealer.projector.fold import Folding
 from dealer.projector.models import MoveRow, SwapRow
 from dealer.proof.codec import SCHEMAS, decode
-from dealer.proof.keys import RoundKeys
+from dealer.proof.round_keys import RoundKeys
 
 _NOTHING: dict[str, Any] = {}
 

@@ -88,7 +88,7 @@ EVENTS = 96
 appends wait."""
 
 EVENTS_ON_POSTGRES = 384
-"""Events per slice on PostgreSQL, where it takes a dozen round trips whatever their number."""
+"""Events per slice on PostgreSQL: it takes a dozen round trips whatever their number."""
 
 RECENT_EVENTS = 512
 """Events per slice that are in memory: some five milliseconds. Many small slices would take twice

@@ -25,6 +25,7 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dealer.errors import NoteFault
+from dealer.proof.concatenation import be64
 from dealer.proof.note import (
     COSIGNATURE,
     ED25519,
@@ -38,7 +39,6 @@ from dealer.proof.note import (
     write,
 )
 from dealer.proof.note import read_line as read_signature
-from dealer.proof.pack import be64
 
 __all__ = [
     "Checkpoint",

@@ -31,7 +31,7 @@ Members = Mapping[str, Any]
 Upcaster = Callable[[Members], Members]
 
 UPCASTERS: Mapping[tuple[str, int], Upcaster] = {}
-"""(type, v) → a pure function from the public part of schema v to that of v + 1."""
+"""(type, v) → a pure function from the public part in schema v to schema v + 1."""
 
 SCHEMAS: dict[str, int] = dict.fromkeys(TYPES, 1)
 """The schema number under which each type is written; all are still at their first schema."""

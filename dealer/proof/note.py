@@ -173,7 +173,7 @@ def verifies(key: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def _is_sound(point: bytes) -> bool:
-    """Whether y is below 2^255−19 and not that of one of the eight points of small order."""
+    """Whether y is below 2^255−19 and none of the eight points of small order has it."""
     y = int.from_bytes(point, "little") & _Y_MASK
     return y < _FIELD and y not in _SMALL_ORDER
 

@@ -124,7 +124,7 @@ def subtrees_of_proof(old: int, new: int) -> list[tuple[int, int]]:
 def verify_consistency(
     *, old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]
 ) -> bool:
-    """Whether the tree of `new` leaves with `new_root` extends that of `old` with `old_root`.
+    """Whether the tree of `new` leaves with `new_root` extends the tree of `old` with `old_root`.
 
     The algorithm of RFC 9162, 2.1.4.2; every tree extends the empty tree.
     """

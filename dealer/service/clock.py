@@ -1,4 +1,4 @@
-"""The wall clock, and its skew against that of the database server.
+"""The wall clock, and its skew against the database server's.
 
 Events and the journal carry the wall clock's time. Waits are measured by the event loop's monotonic
 clock; only the rest of a wait that began in another process is computed from the wall clock, so

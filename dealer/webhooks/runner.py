@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from dealer.backoff import Backoff, poll
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
-from dealer.eventlog import Log, owners
+from dealer.eventlog import Log, services
 from dealer.eventlog.admin import AuditRow
 from dealer.eventlog.keys import HouseKeys
-from dealer.eventlog.owners import StoredWebhook, stored_webhooks
+from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.feed.feed import Feed
 from dealer.feed.pages import FeedFilter
 from dealer.webhooks.addresses import parse_url
@@ -94,7 +94,7 @@ class WebhookRunner:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             with suppress(DealerError):
                 await self._log.run_in_transaction(
-                    lambda connection: owners.release_webhooks(connection, self._environment.node)
+                    lambda connection: services.release_webhooks(connection, self._environment.node)
                 )
 
     async def _claim(self) -> None:
@@ -116,7 +116,7 @@ class WebhookRunner:
                 continue
             if await self._log.run_in_transaction(
                 partial(
-                    owners.claim_webhook, number=webhook.id, owner=node, position=webhook.position
+                    services.claim_webhook, number=webhook.id, owner=node, position=webhook.position
                 )
             ):
                 work = self._guarded(webhook, WebhookSigner(webhook.signing, secret))
@@ -133,7 +133,7 @@ class WebhookRunner:
             after = self._keys.seal_webhook(secret, url=webhook.url, nonce=nonce)
             await self._log.run_in_transaction(
                 partial(
-                    owners.reseal_webhook, number=webhook.id, before=webhook.secret, after=after
+                    services.reseal_webhook, number=webhook.id, before=webhook.secret, after=after
                 )
             )
         return secret
@@ -159,7 +159,7 @@ class WebhookRunner:
             await asyncio.sleep(min(REVOKED_SECONDS, RENEW_SECONDS))
             if loop.time() - renewed_at >= RENEW_SECONDS:
                 renewed_at = loop.time()
-                if not await self._run(owners.renew_webhook, webhook):
+                if not await self._run(services.renew_webhook, webhook):
                     return
 
     async def _deliver(
@@ -183,7 +183,9 @@ class WebhookRunner:
                     return
                 failing_since = None
                 after = feed.generations.text(place)
-                if not await self._run(owners.move_webhook, webhook, before=position, after=after):
+                if not await self._run(
+                    services.move_webhook, webhook, before=position, after=after
+                ):
                     return
                 position = after
             elif not page.more:
@@ -206,7 +208,9 @@ class WebhookRunner:
                 if error.gone or 0 < environment.give_up_ms <= now - since:
                     await self._disable(webhook, str(error))
                     return False
-                if not await self._run(owners.webhook_fails, webhook, at=since, problem=str(error)):
+                if not await self._run(
+                    services.webhook_fails, webhook, at=since, problem=str(error)
+                ):
                     return False
             finally:
                 self.delivered += delivery.delivered - delivered
@@ -232,6 +236,6 @@ class WebhookRunner:
             target=f"webhook {webhook.id}",
             why=problem,
         )
-        if await self._run(owners.disable_webhook, webhook, problem=problem, entry=entry):
+        if await self._run(services.disable_webhook, webhook, problem=problem, entry=entry):
             fields = {"webhook": webhook.id, "says": problem}
             _log.error("webhook switched off", extra={"fields": fields})

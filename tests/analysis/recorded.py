@@ -36,7 +36,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.projector.runner import Projector
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.service import Service
 from dealer.service.build import ServiceOptions, make_service
 from dealer.service.commands.executor import CommandExecutor

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from tests.chaos.hostile_pace import Pace, Tally, Throttle
 
 TOO_FAST = 4529

@@ -58,7 +58,7 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
-from dealer.proof.keys import RoundKeys, secret_length, slot_commitment
+from dealer.proof.round_keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.build import make_service
 from tests.harness.limits import NO_RATES

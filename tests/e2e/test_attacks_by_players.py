@@ -20,7 +20,7 @@ from dealer.errors import (
     NotYourSeat,
     Refused,
 )
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.proof.verify import Remarks
 from tests.harness.malicious_server import (
     WAIT,

@@ -13,7 +13,7 @@ from dealer.errors import HouseCheated
 from dealer.game.commands import Actor, CommitEntropy, FinishShuffle, RevealEntropy
 from dealer.game.decide import decide
 from dealer.proof.checkpoint import open_note
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.proof.tree import Tree
 from dealer.service import CommitNotice, LiveTable
 from dealer.service.commands import executor

@@ -28,7 +28,7 @@ from dealer.game.cards import build
 from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve
 from dealer.gateway.presence.presence import Presence
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.service import clock
 from dealer.service.build import make_service
 from dealer.service.commands import executor

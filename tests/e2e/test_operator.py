@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from dealer.game.cards import build
 from dealer.proof.bundle import read
-from dealer.proof.pack import T, be32, be64, lp
+from dealer.proof.concatenation import T, be32, be64, lp
 from tests.harness.card_truth import faces, leaves, round_keys
 from tests.harness.server_process import ServerProcess
 from tests.harness.table_of_clients import Clients, connect_clients, play_everything

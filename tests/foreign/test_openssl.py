@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dealer.game.tape import SEGMENT_WORDS, words
-from dealer.proof.keys import RoundKeys
+from dealer.proof.round_keys import RoundKeys
 from dealer.proof.verify import verify
 from tests.harness.installed import openssl
 from tests.proof.log_builder import note_of, some_bytes

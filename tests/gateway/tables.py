@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dealer.gateway import Gateway
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from tests.gateway.rpc_client import RpcClient
 
 

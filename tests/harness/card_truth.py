@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from dealer.proof.keys import RoundKeys, slot_commitment
+from dealer.proof.round_keys import RoundKeys, slot_commitment
 
 Leaf = dict[str, Any]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from websockets.exceptions import ConnectionClosed
 
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.proof.verify import verify
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness import card_truth as truth

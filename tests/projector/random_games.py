@@ -35,7 +35,7 @@ from dealer.game.commands import (
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import Event
 from dealer.game.state import Round, Table, evolve
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.proof.tree import Tree
 from dealer.service.commands.executor import encode
 from dealer.service.tables.round_secret import RoundSecret

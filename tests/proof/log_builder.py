@@ -14,7 +14,7 @@ from dealer.game.tape import Tape
 from dealer.proof import bundle
 from dealer.proof.canonical import decode, encode
 from dealer.proof.checkpoint import Cosigner, Signer, attach_once, player
-from dealer.proof.keys import RoundKeys, player_digest, secret_length
+from dealer.proof.round_keys import RoundKeys, player_digest, secret_length
 from dealer.proof.tree import Tree, leaf_hash
 
 DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")

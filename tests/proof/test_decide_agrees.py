@@ -42,7 +42,7 @@ from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import EntropyClosed, RoundClosed
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.proof import canonical, codec
-from dealer.proof.keys import RoundKeys, player_digest, secret_length
+from dealer.proof.round_keys import RoundKeys, player_digest, secret_length
 from dealer.proof.verify import verify
 from tests.proof.log_builder import CARDS, LogBuilder, some_bytes
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dealer.proof.canonical import encode
-from dealer.proof.keys import RoundKeys
+from dealer.proof.round_keys import RoundKeys
 from dealer.proof.verify import verify
 from tests.proof.log_builder import CARDS, LogBuilder, sign, some_bytes
 

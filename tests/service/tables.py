@@ -15,7 +15,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.game.state import Round
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.service import CommitNotice, LiveTable, Service
 
 HOST = Actor(host=True)

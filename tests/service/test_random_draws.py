@@ -23,7 +23,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.game.events import CardDrawn, ShuffleStarted
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
 from dealer.service.commands.random_draws import RandomDraws
 from dealer.service.tables.execution import CommandExecution, PendingDraw

@@ -26,7 +26,7 @@ from dealer.game.commands import (
 )
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.service import LiveTable, Service
 from tests.service.conftest import OpenService
 from tests.service.savepoints import (

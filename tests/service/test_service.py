@@ -41,7 +41,7 @@ from dealer.game.events import CardDrawn, DeckSealed, EntropyClosed, SeatTaken
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
 from dealer.game.view import snapshot as view_of
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.proof.verify import verify
 from dealer.service import CommandResult, CommitNotice, IdempotencyKey, LiveTable, Service
 from dealer.service.build import open_service

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dealer.proof import bundle
 from dealer.proof.canonical import encode
+from dealer.proof.concatenation import be64
 from dealer.proof.note import COSIGNATURE, ED25519, cosigned, key_id
-from dealer.proof.pack import be64
 from dealer.proof.tree import Tree, leaf_hash
 from tests.proof.log_builder import LogBuilder, some_bytes
 

@@ -39,7 +39,7 @@ from dealer.game.commands import (
 )
 from dealer.game.stacks import DISCARD
 from dealer.proof.checkpoint import Cosigner
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.service import LiveTable, Service
 from dealer.service.build import make_service
 from tests.proof.log_builder import some_bytes

@@ -14,7 +14,7 @@ from dealer.game.cards import build
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.proof import codec
-from dealer.proof.keys import secret_length
+from dealer.proof.round_keys import secret_length
 from dealer.proof.verify import Swap, verify
 from tests.harness.programs import output_of
 from tests.proof.log_builder import HOUSE_SEED, LogBuilder, some_bytes

@@ -14,9 +14,9 @@ from standardwebhooks.webhooks import Webhook
 
 from dealer.errors import ConfigurationError, HouseKeyError
 from dealer.eventlog import Log
-from dealer.eventlog import owners as stored
+from dealer.eventlog import services as stored
 from dealer.eventlog.keys import existing_house_keys, load_house_keys
-from dealer.eventlog.owners import StoredWebhook, stored_webhooks
+from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
 from dealer.service.build import ServiceOptions

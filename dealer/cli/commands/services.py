@@ -29,7 +29,7 @@ from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from dealer.eventlog import Log
-    from dealer.eventlog.owners import StoredKey, StoredWebhook
+    from dealer.eventlog.services import StoredKey, StoredWebhook
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.webhooks import WebhookAdmin
 
@@ -128,7 +128,7 @@ async def _admin(database: str, operator: str | None) -> AsyncIterator[AdminServ
 
 
 async def _read_keys(database: str) -> list[StoredKey]:
-    from dealer.eventlog.owners import stored_keys
+    from dealer.eventlog.services import stored_keys
 
     async with read_log(database) as log:
         return await stored_keys(log)
@@ -293,7 +293,7 @@ def _require(number: int, found: bool) -> None:
 
 
 async def _read_webhooks(database: str) -> list[tuple[StoredWebhook, str]]:
-    from dealer.eventlog.owners import stored_keys, stored_webhooks
+    from dealer.eventlog.services import stored_keys, stored_webhooks
 
     async with read_log(database) as log:
         names = {

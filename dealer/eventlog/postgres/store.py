@@ -16,13 +16,18 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.pool import NullPool
 
 from dealer.backoff import Backoff
 from dealer.errors import ConcurrentUpdate, DatabaseUnavailable, DealerError, OutcomeUnknown
-from dealer.eventlog.db_errors import lock_timeout_error, reason, sqlstate, translate
+from dealer.eventlog.db_errors import (
+    is_database_error,
+    lock_timeout_error,
+    reason,
+    sqlstate,
+    translate,
+)
 from dealer.eventlog.postgres.batch import Batch, Locked
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.rows import Append, Result
@@ -220,7 +225,7 @@ class PostgresStore:
                 await raw.execute("ROLLBACK")
             if raw.is_closed() or raw.is_in_transaction():
                 await self._disconnect()
-            if _is_database_error(error):
+            if is_database_error(error):
                 raise translate(error, name=self.name) from error
             raise
         return result
@@ -366,9 +371,3 @@ class LockedTables:
 
     def _counted(self) -> int:
         return sum([len(table.queue) for table in self._tables.values()])
-
-
-def _is_database_error(error: BaseException) -> bool:
-    """Whether the driver, SQLAlchemy or the network raised the error, and not the work itself."""
-    module = type(error).__module__.partition(".")[0]
-    return isinstance(error, (DBAPIError, OSError, TimeoutError)) or module == "asyncpg"

@@ -9,7 +9,7 @@ from dealer.errors import NoRound
 
 
 class RoundSecrets(Protocol):
-    """The round's secret S and what is derived from it; `dealer.proof.keys` has the formulas."""
+    """The round's secret S and what is derived from it (formulas: `dealer.proof.round_keys`)."""
 
     @property
     def secret(self) -> bytes:

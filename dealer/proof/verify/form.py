@@ -212,9 +212,9 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
     """Parse a bundle; raises the ProofFault `form` of the first malformed line."""
     if not lines:
         raise ProofFault("form", 0, "There is no header: the bundle is empty.")
-    _, head = _decode(0, lines[0])
-    _check(0, "The header", head, HEADER, {})
-    parts = Parts(head["key"], head["origin"], [], [], [])
+    _, header = _decode(0, lines[0])
+    _check(0, "The header", header, HEADER, {})
+    parts = Parts(header["key"], header["origin"], [], [], [])
     table = table_of(parts.origin)
     at = 0
     for line in range(1, len(lines)):
@@ -225,7 +225,7 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
         elif parts.notes:
             raise ProofFault("form", line, "Only checkpoints may follow a checkpoint.")
         elif type(members) is dict and "tombstone" in members:
-            leaf = _withheld(line, members, at)
+            leaf = _tombstone(line, members, at)
             at = leaf.at
             parts.leaves.append(leaf)
             parts.tombstones.append(Tombstone(line, leaf.type, leaf.public["seat"]))
@@ -240,7 +240,7 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
     return parts
 
 
-def _withheld(line: int, members: Any, at: int) -> Leaf:
+def _tombstone(line: int, members: Any, at: int) -> Leaf:
     """The leaf of a tombstone, with the members that it keeps."""
     _check(line, "A tombstone's line", members, {"tombstone": _object}, {})
     stone = members["tombstone"]

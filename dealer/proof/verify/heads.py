@@ -1,6 +1,6 @@
 """Checks `heads` and `saved`: the house signed this log, at every required point.
 
-`heads`, in this order; the reported line is that of the checkpoint unless stated otherwise:
+`heads`, in this order; the reported line is the checkpoint's unless stated otherwise:
 
 1. the key that the user pinned is the header's (line 0); key and origin of TableOpened are the
    header's (line 1);
@@ -9,7 +9,7 @@
    of a SeatTaken of this log has at most one line, whose cosignature is valid (lines by other keys
    are ignored, as C2SP requires);
 3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
-   last leaf (the line is that of the leaf without one).
+   last leaf (the line of the leaf without one).
 
 `saved`: first, each of the user's checkpoints is a note valid in the same way, over at least one
 leaf (else line 0); then each, in the given order, has a size within this log and the same root as

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dealer.game.shuffle import Step
 from dealer.game.tape import Tape
 from dealer.proof.checkpoint import table_of
-from dealer.proof.keys import RoundKeys
+from dealer.proof.round_keys import RoundKeys
 from dealer.proof.verify.form import Leaf, Parts
 from dealer.proof.verify.report import Remarks, Report, Swap
 
@@ -134,7 +134,7 @@ def ledger_of(parts: Parts, roots: dict[int, bytes], report: Report) -> Ledger:
 def secrets_of(leaves: list[Leaf]) -> dict[int, bytes]:
     """The secret S of each closed round, by the version of its RoundOpened.
 
-    It is that of the first RoundClosed with the round's number before another RoundOpened.
+    The first RoundClosed with the round's number, before another RoundOpened, has it.
     """
     secrets: dict[int, bytes] = {}
     opened: Leaf | None = None

@@ -9,10 +9,10 @@
 - RoundClosed (secrets): it names the open round, and no shuffle is running.
 - TableClosed (moves): no round is open. Any event after it fails under the check of its type.
 - CardDrawn (moves): from the deck or pile that contains the slot, to a taken seat; a shuffle must
-  have reached the card; the commitment is that of the card.
+  have reached the card; the commitment is the card's.
 - CardMoved (moves): `from` contains the slot; `place` is 0 … the number of cards of `to` after the
   card has left `from`; `to` is the deck, a pile, or the hand of a seat that was ever taken: then a
-  shuffle must have reached the card, and the commitment is that of the card.
+  shuffle must have reached the card, and the commitment is the card's.
 - CardShown (seals): a stack contains the slot; card and salt open its commitment.
 - CardPeeked (moves): a stack contains the slot, the seat is taken.
 - StackCut (moves): deck or pile, `at` is 0 … its number of cards; either end leaves the order
@@ -25,7 +25,7 @@ or in any shuffle of a stack all of whose cards had been reached before.
 from __future__ import annotations
 
 from dealer.game.stacks import DECK, hand, seat_of
-from dealer.proof.keys import RoundKeys, secret_length, slot_commitment
+from dealer.proof.round_keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.verify.form import Leaf
 from dealer.proof.verify.ledger import Ledger, Round, RuleViolation, check_hidden
 

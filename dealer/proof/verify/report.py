@@ -72,7 +72,7 @@ class Swap(NamedTuple):
 
 
 class Tombstone(NamedTuple):
-    """A withheld leaf: its version, and as the house's word its type and its seat."""
+    """A leaf of which the hash is left: its version; as the house's word its type and seat."""
 
     version: int
     type: str
@@ -80,10 +80,10 @@ class Tombstone(NamedTuple):
 
     def __str__(self) -> str:
         whose = f"seat {self.seat}" if self.seat else "the host or a service"
-        return f"version {self.version}, {_WITHHELD[self.type].format(whose)}"
+        return f"version {self.version}, {_FORGOTTEN[self.type].format(whose)}"
 
 
-_WITHHELD = {
+_FORGOTTEN = {
     "SeatTaken": "who took {}",
     "SeatVacated": "why {} was vacated",
     "NoteAdded": "a note of {}",

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dealer.game.shuffle import full, steps_of
 from dealer.game.stacks import seat_of
 from dealer.game.tape import Tape
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.proof.verify.form import Leaf
 from dealer.proof.verify.ledger import Ledger, Round, RuleViolation, Shuffle, check_hidden
 from dealer.proof.verify.report import Swap

@@ -31,7 +31,7 @@ from dealer.game.events import (
 from dealer.game.state import PROGRAM, Round, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
-from dealer.proof.keys import secret_length
+from dealer.proof.round_keys import secret_length
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.clock import Clock, utc_ms
 from dealer.service.commands.maintenance import MaintenanceMode

@@ -329,7 +329,7 @@ class CommandProcessor:
         stored: CommandExecution | StoredCommand,
         outcome: CommandResult | None = None,
     ) -> None:
-        """Answer `execution`, whose id is that of `stored`; `outcome` is its result, if at hand.
+        """Answer `execution`, which has the id of `stored`; `outcome` is its result, if at hand.
 
         A command with another content is refused with CommandReused. While the first one is in
         flight the other waits for it.

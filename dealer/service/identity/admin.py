@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
-from dealer.eventlog import Log, ReadOnlyLog, owners
+from dealer.eventlog import Log, ReadOnlyLog, services
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, AuditRow
 from dealer.eventlog.keys import RETIRED
@@ -119,13 +119,13 @@ class AdminService(Operator):
             "rights": " ".join(granted),
             "created_at": entry.at,
         }
-        await self._run(owners.add_key, row, entry)
+        await self._run(services.add_key, row, entry)
         return key
 
     async def revoke_service_key(self, name: str, *, why: str) -> bool:
         """Revoke a key; False if no valid key has this name."""
         entry = self.entry("revoke-service-key", name, why)
-        return await self._run(owners.revoke_key, name, entry)
+        return await self._run(services.revoke_key, name, entry)
 
 
 async def read_audit_entries(log: ReadOnlyLog, *, limit: int) -> list[AuditEntry]:

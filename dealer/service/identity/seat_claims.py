@@ -28,7 +28,7 @@ from dealer.eventlog.seat_subjects import CLAIM, DIGEST_BYTES, StoredSeat, Subje
 from dealer.game.commands import TakeSeat
 from dealer.game.events import SeatTaken
 from dealer.game.state import SeatHolder
-from dealer.proof.pack import be64, lp
+from dealer.proof.concatenation import be64, lp
 from dealer.service.commands.processor import CommandProcessor
 from dealer.service.identity.tokens import Ticket, ticket_digest, user_digest
 from dealer.service.tables.execution import CommandExecution, IdempotencyKey

@@ -1,6 +1,6 @@
 """Service keys: the bearer secrets by which other people's servers identify themselves.
 
-A key is `dk_` and 43 characters of base64url, 32 random bytes. It is shown once, where it is made;
+A key is `dk_` and 43 characters of base64url, 32 random bytes. It is shown once, when it is made;
 the database has its SHA-256, which is enough for a secret of that entropy. Every process polls the
 keys, so that a revoked one ends within a second, also on open connections.
 """
@@ -17,8 +17,8 @@ from hashlib import sha256
 
 from dealer.backoff import poll
 from dealer.errors import ConfigurationError
-from dealer.eventlog.owners import StoredWebhook, stored_keys
 from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.services import StoredWebhook, stored_keys
 from dealer.feed.pages import FeedFilter
 
 RIGHTS = ("open", "seat", "read", "close", "admin")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from dealer.errors import BadRequest, DealerError, NotEntitled, UnknownTable
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog.owners import claim_table, owner_of, table_of_ref
+from dealer.eventlog.services import claim_table, owner_of, table_of_ref
 from dealer.feed.pages import FeedFilter
 from dealer.game.events import TYPES
 from dealer.projector.queries import every_table, tables_of_key

@@ -29,7 +29,7 @@ from dealer.errors import BadToken, TicketExpired
 from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder, Table
-from dealer.proof.pack import T, lp
+from dealer.proof.concatenation import T, lp
 from dealer.service.clock import Clock
 from dealer.service.identity.service_keys import ServiceKey, ServiceKeys
 from dealer.service.identity.service_tables import scope_of

@@ -52,14 +52,14 @@ class MemoryWatch:
 
 
 MEMORY = MemoryWatch()
-"""That of this process; a log line of any internal error counts."""
+"""The watch of this process: every internal error that is logged goes through it."""
 
 
 class Probe:
     """The latest result for one log; `now` is the wall clock, `clock` gives seconds.
 
-    `lag` is that of the read models, and `database` the product and version, as of the last check
-    that succeeded.
+    `lag` is how far the read models are behind, and `database` the product and version, as of the
+    last check that succeeded.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Probe:
         await poll(SECONDS, self.check)
 
     async def check(self) -> None:
-        """Check now; the log has a line when the result is another than that of the last check."""
+        """Check now; the log has a line when the result differs from the last one."""
         before, self._problem = self._problem, await self._find_problem()
         self._checked_at = self._clock()
         if self._problem == before:

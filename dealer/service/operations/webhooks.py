@@ -6,11 +6,11 @@ import secrets
 from collections.abc import Sequence
 
 from dealer.errors import ConfigurationError
-from dealer.eventlog import owners
+from dealer.eventlog import services
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
-from dealer.eventlog.owners import stored_keys
 from dealer.eventlog.recent import RecentEvents
+from dealer.eventlog.services import stored_keys
 from dealer.feed.feed import Feed
 from dealer.feed.positions import START
 from dealer.game.events import TYPES
@@ -59,32 +59,32 @@ class WebhookAdmin(Operator):
             "created_at": utc_ms(),
         }
         entry = self.entry("add-webhook", url, why, {"key": key})
-        return await self._run(owners.add_webhook, row, entry), verifier
+        return await self._run(services.add_webhook, row, entry), verifier
 
     async def remove(self, number: int, *, why: str) -> bool:
         """Remove a webhook; False if there is none."""
         entry = self.entry("remove-webhook", f"webhook {number}", why)
-        return await self._run(owners.remove_webhook, number, entry)
+        return await self._run(services.remove_webhook, number, entry)
 
     async def enable(self, number: int, *, why: str) -> bool:
         """Deliver again to a webhook that was switched off; False if there is none.
 
         Raises ConfigurationError if its key is not valid any more.
         """
-        hooks = {webhook.id: webhook.key for webhook in await owners.stored_webhooks(self._log)}
+        hooks = {webhook.id: webhook.key for webhook in await services.stored_webhooks(self._log)}
         valid = {key.id for key in await stored_keys(self._log) if key.revoked_at is None}
         if number in hooks and hooks[number] not in valid:
             raise ConfigurationError(
                 f"The key of webhook {number} was revoked; remove it, and add one for another key."
             )
         entry = self.entry("enable-webhook", f"webhook {number}", why)
-        return await self._run(owners.enable_webhook, number, entry)
+        return await self._run(services.enable_webhook, number, entry)
 
     async def replay(self, number: int, position: str, *, why: str) -> bool:
         """Deliver again from a position, `start` or `now`; False if there is no such webhook."""
         after = await self._position(position)
         entry = self.entry("replay-webhook", f"webhook {number}", why, {"from": after})
-        return await self._run(owners.replay_webhook, number, after, entry)
+        return await self._run(services.replay_webhook, number, after, entry)
 
     async def _key(self, name: str) -> int:
         """The number of a valid key that may read."""

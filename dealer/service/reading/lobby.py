@@ -21,7 +21,7 @@ from dealer.backoff import poll
 from dealer.errors import DealerError
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.keys import HouseKeys
-from dealer.eventlog.owners import add_openers
+from dealer.eventlog.services import add_openers
 from dealer.game.names import NAME_MAX
 from dealer.game.rules import PRACTICE, Rules
 from dealer.projector.queries import LOBBY

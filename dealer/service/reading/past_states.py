@@ -58,7 +58,7 @@ async def table_at(
     """The state at `version`, which the log must have; `pause` is awaited between slices.
 
     `opened` are the versions up to it that opened a round. Hidden faces are known if `secret_of`
-    has the secret of the last of these. Raises TableArchived or DatabaseDamaged where rows are
+    has the secret of the last of these. Raises TableArchived or DatabaseDamaged if rows are
     missing.
     """
     start = opened[-1] if opened else 1

@@ -277,7 +277,7 @@ def internal(message: str, error: Exception) -> Unavailable:
 
 
 def failed(message: str, error: Exception) -> DealerError:
-    """The error for the caller where anything may have gone wrong: its own, or `internal`."""
+    """The error for the caller if anything may have gone wrong: its own, or `internal`."""
     return error if isinstance(error, DealerError) else internal(message, error)
 
 

@@ -1,7 +1,7 @@
 """Whether this server has insecure test decks (`--insecure-test-decks`): asked here only.
 
 A server without them opens no table with the rule `insecure_test_deck`, loads none that another one
-has opened, and has no way to another shuffle than that of the tape. Every table of a server with
+has opened, and has no way to a shuffle without the tape. Every table of a server with
 them has the rule, also if the deck is shuffled as anywhere.
 """
 

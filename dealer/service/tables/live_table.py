@@ -430,7 +430,7 @@ class Notices:
     """Notifies its listeners of what became public at any table.
 
     They are called on the loop, in the order of their registration: for each commit, of this
-    process or of another, in the order of a table's versions; for cosignatures; and where the log
+    process or of another, in the order of a table's versions; for cosignatures; and when the log
     was rewound. Then what `recent` and `subjects` remember may be void, too.
     """
 

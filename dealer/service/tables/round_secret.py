@@ -11,7 +11,7 @@ from dealer.eventlog.keys import RoundCipher
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import Event
 from dealer.proof import codec
-from dealer.proof.keys import RoundKeys
+from dealer.proof.round_keys import RoundKeys
 
 
 class RoundSecret:

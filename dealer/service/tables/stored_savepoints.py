@@ -55,7 +55,7 @@ class StoredSavepoints:
         """The table at its stored savepoint, to be evolved with the rest of the log.
 
         None if there is no savepoint of a version up to `upto`, or if it is not the house's own, or
-        not of a table whose last event is that of the log. Raises DatabaseError, or Overloaded.
+        if the log has newer events than its table. Raises DatabaseError, or Overloaded.
         """
         try:
             saved = await savepoints.read(self._log, self._key, table)

@@ -12,7 +12,7 @@ from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.keys import HouseKeys
 from dealer.game.rules import PRACTICE, Rules, check_names
 from dealer.proof import canonical
-from dealer.proof.pack import T, lp
+from dealer.proof.concatenation import T, lp
 from dealer.service.tables.execution import ANONYMOUS_SCOPE, IdempotencyKey
 
 TABLE_ID_BYTES = 16

@@ -16,7 +16,7 @@ from dealer.game import commands as c
 from dealer.game.commands import Command
 from dealer.game.events import SeatTaken
 from dealer.game.state import SeatHolder, Table
-from dealer.proof.keys import player_digest
+from dealer.proof.round_keys import player_digest
 from dealer.service import CommandResult, IdempotencyKey, Service
 from tests.simulation.core.calls import Call, RandomDrawCall, TableCall, WorkCall
 from tests.simulation.core.choices import CHOICES

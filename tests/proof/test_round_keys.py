@@ -12,16 +12,8 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dealer.proof.canonical import encode
-from dealer.proof.keys import (
-    RoundKeys,
-    T,
-    be32,
-    be64,
-    lp,
-    player_digest,
-    secret_length,
-    slot_commitment,
-)
+from dealer.proof.concatenation import T, be32, be64, lp
+from dealer.proof.round_keys import RoundKeys, player_digest, secret_length, slot_commitment
 from tests.proof.log_builder import ids, some_bytes, vectors
 
 TABLE = some_bytes("table", length=16)

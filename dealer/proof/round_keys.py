@@ -24,19 +24,7 @@ from hmac import digest as hmac_digest
 from itertools import count
 from math import factorial
 
-from dealer.proof.pack import T, be32, be64, lp
-
-__all__ = [
-    "RoundKeys",
-    "T",
-    "be32",
-    "be64",
-    "lp",
-    "player_digest",
-    "round_commitment",
-    "secret_length",
-    "slot_commitment",
-]
+from dealer.proof.concatenation import T, be32, be64, lp
 
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
