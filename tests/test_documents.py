@@ -70,6 +70,28 @@ def test_a_wrong_link_is_found() -> None:
     assert paths(text) == ["dealer/game/tape.py", "tests/bench"]
 
 
+def modules_without_a_place(text: str) -> set[str]:
+    """The modules that ARCHITECTURE.md does not name in the entry of their folder."""
+    entries = dict(re.findall(r"^- \*\*`(\S+)/`\*\* (.*(?:\n  .*)*)", text, re.MULTILINE))
+    return {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "dealer").rglob("*.py")
+        if not path.name.startswith("__") and path.parent.name != "examples"
+        if f"`{path.stem}`" not in entries.get(folder_of(path), "")
+    }
+
+
+def folder_of(path: Path) -> str:
+    return str(path.parent.relative_to(ROOT)).removeprefix("dealer/")
+
+
+def test_every_module_is_in_the_list_of_files() -> None:
+    text = (ROOT / "dealer" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert modules_without_a_place(text) == set()
+    without = text.replace("`canonical`", "")
+    assert modules_without_a_place(without) == {"dealer/proof/canonical.py"}
+
+
 def test_the_readme_is_short_and_has_its_commands() -> None:
     """Scripts run the one line under each of these headings."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")

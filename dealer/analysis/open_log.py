@@ -64,7 +64,7 @@ def taken_apart(table: str) -> Iterator[None]:
 class RoundSecrets:
     """The secrets of one table's rounds, as far as they are known; `open` reads them.
 
-    A closed round has published its secret. That of the open round needs one of `keys`.
+    A closed round has published its secret. The open round's secret needs one of `keys`.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """An environment in which programs learn to play, in one process and without a server.
 
-The interface, of which README.md has an example, is that of PettingZoo's AEC environments (agents
+The interface (README.md has an example) is PettingZoo's for AEC environments (agents
 act one after the other), without its package; a subclass of `TwentyOne` and `pettingzoo.AECEnv`
 adds the spaces. The game: in each deal the players in turn draw a card from a shoe of four decks,
 which only they see, or stop. The player nearest to 21 without exceeding it wins the deal: 1 point,

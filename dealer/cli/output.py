@@ -10,7 +10,7 @@ Files that commands write follow one rule for every command:
 - `-` is standard output.
 - A regular file is written as a draft in its folder, and takes its name once it is complete. It
   keeps the mode of the file that it replaces.
-- Of a symbolic link the target is replaced, in the target's folder; the link stays.
+- A symbolic link stays, and its target is replaced, in the target's folder.
 - What is not a regular file, such as a device, a pipe or a socket, is written into; so is an open
   file of this process, like /dev/stdout and /dev/fd/3.
 - A folder is refused.

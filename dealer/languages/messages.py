@@ -32,7 +32,7 @@ class Choice:
 
 
 Part = str | Choice
-"""Text, where `#` alone is the number of the plural around it, or a placeholder."""
+"""Text, in which `#` alone is the number of the plural around it, or a placeholder."""
 
 
 def parse(message: str) -> list[Part]:

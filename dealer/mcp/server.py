@@ -22,7 +22,7 @@ INSTRUCTIONS = """\
 Play card games at tables whose shuffles can be verified. You sit in one seat and see what it sees.
 
 1. `list_tables`, then `sit` at one; a link from the host works, too.
-2. `look` gives the table: your hand, the piles, whose turn it is (`turn` is the seat, null where
+2. `look` gives the table: your hand, the piles, whose turn it is (`turn` is the seat, null if
    the players do not use the marker), and in `i_may` what the rules allow you.
 3. `wait` returns when something happens, or when it is your turn.
 4. `draw`, `play` (onto a pile; `discard` is one) and `note` are your moves. The server enforces no
