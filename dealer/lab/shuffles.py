@@ -83,7 +83,7 @@ class NumberSource:
         raise NotImplementedError
 
 
-class Stream(NumberSource):
+class WordSource(NumberSource):
     """One infinite stream of words for all shuffles; `words(count)` returns the next ones."""
 
     def __init__(self, words: MoreWords) -> None:
@@ -114,24 +114,26 @@ class TapeSource(NumberSource):
 
 def number_source(source: str, *, n: int, seed: int | None = None) -> NumberSource:
     """The named source of SOURCES for decks of `n` cards; `seed` is not allowed for `system`."""
-    return TapeSource(**_tape_parts(seed), n=n) if source == "tape" else stream(source, seed=seed)
+    return (
+        TapeSource(**_tape_parts(seed), n=n) if source == "tape" else word_source(source, seed=seed)
+    )
 
 
-def stream(source: str, *, seed: int | None = None) -> Stream:
+def word_source(source: str, *, seed: int | None = None) -> WordSource:
     """A source that is one stream; for `tape`, of one tape over 52 cards."""
     if source == "tape":
         one = tape.words(**_tape_parts(seed), k=0, n=52)
-        return Stream(lambda count: np.fromiter(islice(one, count), np.uint16, count))
+        return WordSource(lambda count: np.fromiter(islice(one, count), np.uint16, count))
     if source == "system":
         if seed is not None:
             raise ConfigurationError("The source system takes no seed; name another source.")
-        return Stream(lambda count: np.frombuffer(os.urandom(2 * count), np.uint16))
+        return WordSource(lambda count: np.frombuffer(os.urandom(2 * count), np.uint16))
     if source == "pcg64":
         bits = np.random.PCG64(seed or 0)
-        return Stream(lambda count: bits.random_raw(-(-count // 4)).view(np.uint16)[:count])
+        return WordSource(lambda count: bits.random_raw(-(-count // 4)).view(np.uint16)[:count])
     if source == "mersenne":
         engine = random.Random(seed or 0)
-        return Stream(lambda count: np.frombuffer(engine.randbytes(2 * count), np.uint16))
+        return WordSource(lambda count: np.frombuffer(engine.randbytes(2 * count), np.uint16))
     raise ConfigurationError(f"There is no source {source!r}; use one of {', '.join(SOURCES)}.")
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dealer.lab.exact import SIZES, costs, table
+from dealer.lab.exact import SIZES, cost_lines, costs
 from dealer.lab.shuffles import METHODS
 
 
@@ -52,7 +52,7 @@ def test_a_sort_needs_at_least_the_logarithm_of_all_orders():
 def test_the_table_has_a_line_for_each_method():
     measured = {name: costs(name, sizes=(8, 16)) for name in METHODS}
     assert measured["backward"][0].seconds > 0
-    lines = table(measured)
+    lines = cost_lines(measured)
     assert [line.split()[0] for line in lines[2 : 2 + len(METHODS)]] == list(METHODS)
     assert "×2.14" in lines[2]  # 15 numbers after 7
     assert "×1.00" in lines[2 + METHODS.index("transpositions")]

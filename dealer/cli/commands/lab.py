@@ -259,7 +259,7 @@ def costs(as_json: AsJson = False) -> None:
         for name, row in measured.items():
             say_json({"shuffle": name, "costs": [cost._asdict() for cost in row]})
         return
-    for line in exact.table(measured):
+    for line in exact.cost_lines(measured):
         echo(line)
 
 
@@ -438,10 +438,10 @@ async def _closed(database: str) -> list[str]:
 
 def _pieces(source: str, seed: int | None) -> Iterator[bytes]:
     _require_packages()
-    from dealer.lab.shuffles import stream
+    from dealer.lab.shuffles import word_source
 
     with usage_errors():
-        more = stream(source, seed=seed).words
+        more = word_source(source, seed=seed).words
     return (more(_PIECE).astype(">u2").tobytes() for _ in iter(int, 1))
 
 
