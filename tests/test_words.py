@@ -21,7 +21,7 @@ WORDS = {
     # requests, commands, events
     r"wish(?:es|ed|ing)?": "command (game), request (RPC)",
     r"judg(?:e[sd]?|ing)": "decide, validate, handle",
-    r"deeds?": "audit entry; action",
+    r"deeds?": "journal entry; action",
     r"news": "commit notice, events",
     r"tell(?:s|ing)?|told": "notify, push, report, say; (logging) fields",
     r"retell(?:s|ing)?|retold": "describe, replay",

@@ -1,7 +1,7 @@
-"""SQL tables of administration: the audit journal, what is disabled, and archived game tables.
+"""SQL tables of administration: the journal, what is disabled, and archived game tables.
 
 Every function runs in the caller's transaction (`Log.run_in_transaction`), so that an action and
-its audit entry are both written or neither. Triggers forbid UPDATE and DELETE on `journal` and
+its journal entry are both written or neither. Triggers forbid UPDATE and DELETE on `journal` and
 `archived`, as on `event`; only `length` and `sha256` of an archived table's bundle may change. The
 events of a table can be deleted only once it is in `archived`, and only a closed table can be added
 there.
@@ -69,7 +69,7 @@ _RECORD_BACKUP = (
 )
 
 
-class AuditRow(NamedTuple):
+class JournalEntry(NamedTuple):
     """A row of `journal`: at millisecond `at`, `who` did `what` to `target`, and `why`.
 
     `target` is a table's id in hex, `house`, or another object of the action; `details` are stored
@@ -133,12 +133,12 @@ _archived = define_table(
 )
 
 
-def add_entry(connection: Connection, entry: AuditRow) -> None:
+def add_entry(connection: Connection, entry: JournalEntry) -> None:
     details = json.dumps(dict(entry.details), ensure_ascii=False, sort_keys=True)
     connection.execute(insert(_journal).values(**entry._asdict() | {"details": details}))
 
 
-def record_schema(connection: Connection, entry: AuditRow) -> str | None:
+def record_schema(connection: Connection, entry: JournalEntry) -> str | None:
     """Add an entry of the schema that it has in `to`; returns the `to` of the entry before, or "".
 
     None, and no write, if that was the same: of two processes that migrate, one adds it.
@@ -166,7 +166,7 @@ def details_in(text: str) -> dict[str, Any]:
     return details
 
 
-def disable(connection: Connection, entry: AuditRow) -> bool:
+def disable(connection: Connection, entry: JournalEntry) -> bool:
     """Disable the entry's target; False, and no write, if it is disabled already."""
     if _is_disabled(connection, entry.target):
         return False
@@ -176,7 +176,7 @@ def disable(connection: Connection, entry: AuditRow) -> bool:
     return True
 
 
-def enable(connection: Connection, entry: AuditRow) -> bool:
+def enable(connection: Connection, entry: JournalEntry) -> bool:
     """Undo `disable`; False if the target is not disabled."""
     if not _is_disabled(connection, entry.target):
         return False
@@ -190,7 +190,7 @@ def _is_disabled(connection: Connection, target: str) -> bool:
     return connection.execute(query).first() is not None
 
 
-def add_key(connection: Connection, name: str, check: bytes, entry: AuditRow) -> None:
+def add_key(connection: Connection, name: str, check: bytes, entry: JournalEntry) -> None:
     """Store the check value of a new house key under `name`; ConcurrentUpdate if it is taken."""
     found = connection.execute(select(house.c.value).where(house.c.name == name)).scalar()
     if found is not None and found != check:
@@ -202,13 +202,13 @@ def add_key(connection: Connection, name: str, check: bytes, entry: AuditRow) ->
         add_entry(connection, entry)
 
 
-def record_backup(connection: Connection, entry: AuditRow) -> None:
+def record_backup(connection: Connection, entry: JournalEntry) -> None:
     """Store the time of a backup in `house`, in place of the earlier one."""
     connection.exec_driver_sql(_RECORD_BACKUP, (BACKUP, entry.at.to_bytes(8)))
     add_entry(connection, entry)
 
 
-def keep_key(connection: Connection, name: str, entry: AuditRow) -> None:
+def keep_key(connection: Connection, name: str, entry: JournalEntry) -> None:
     """Mark the retired key of this name as needed again."""
     connection.execute(delete(house).where(house.c.name == name + RETIRED))
     add_entry(connection, entry)
@@ -219,7 +219,7 @@ def notes_digest(notes: Sequence[tuple[int, str]]) -> bytes:
     return sha256(json.dumps([list(note) for note in notes]).encode()).digest()
 
 
-def archive(connection: Connection, table: bytes, archived: Archived, entry: AuditRow) -> None:
+def archive(connection: Connection, table: bytes, archived: Archived, entry: JournalEntry) -> None:
     """Add a table, by its id of 16 bytes, to those whose events may be deleted.
 
     Raises ConcurrentUpdate if a checkpoint or a cosignature is stored that is not in the bundle,
@@ -246,7 +246,7 @@ def archive(connection: Connection, table: bytes, archived: Archived, entry: Aud
 
 
 def replace_bundle(
-    connection: Connection, table: bytes, length: int, sha256: bytes, entry: AuditRow
+    connection: Connection, table: bytes, length: int, sha256: bytes, entry: JournalEntry
 ) -> None:
     """Record the length and the SHA-256 of an archived table's new bundle, of the same log."""
     of_table = update(_archived).where(_archived.c.stream == _number(connection, table))

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog.admin import AuditRow, add_entry
+from dealer.eventlog.admin import JournalEntry, add_entry
 from dealer.eventlog.nodes import CLOCK
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import TABLE_ID, Number, define_table
@@ -75,7 +75,7 @@ async def stored_keys(log: ReadOnlyLog) -> list[StoredKey]:
     return [StoredKey(*row) for row in rows]
 
 
-def add_key(connection: Connection, key: Mapping[str, object], entry: AuditRow) -> None:
+def add_key(connection: Connection, key: Mapping[str, object], entry: JournalEntry) -> None:
     """Add a key, given as columns without `id`; ConcurrentUpdate if its name is taken."""
     taken = connection.execute(_key.select().where(_key.c.name == key["name"])).first()
     if taken is not None:
@@ -84,7 +84,7 @@ def add_key(connection: Connection, key: Mapping[str, object], entry: AuditRow) 
     add_entry(connection, entry)
 
 
-def revoke_key(connection: Connection, name: str, entry: AuditRow) -> bool:
+def revoke_key(connection: Connection, name: str, entry: JournalEntry) -> bool:
     """Revoke a key at the entry's time; False, and no write, if it is revoked already."""
     valid = (_key.c.name == name) & _key.c.revoked_at.is_(None)
     changed = connection.execute(update(_key).where(valid).values(revoked_at=entry.at)).rowcount
@@ -209,7 +209,7 @@ async def stored_webhooks(log: ReadOnlyLog) -> list[StoredWebhook]:
     return [StoredWebhook(*row) for row in rows]
 
 
-def add_webhook(connection: Connection, webhook: Mapping[str, Any], entry: AuditRow) -> int:
+def add_webhook(connection: Connection, webhook: Mapping[str, Any], entry: JournalEntry) -> int:
     """Add a webhook, given as columns without `id`; returns its number."""
     highest = connection.exec_driver_sql("SELECT max(id) FROM webhook").scalar()
     number = (highest or 0) + 1
@@ -219,12 +219,12 @@ def add_webhook(connection: Connection, webhook: Mapping[str, Any], entry: Audit
     return number
 
 
-def remove_webhook(connection: Connection, number: int, entry: AuditRow) -> bool:
+def remove_webhook(connection: Connection, number: int, entry: JournalEntry) -> bool:
     """Remove a webhook; False, and no write, if there is none."""
     return _change(connection, "DELETE FROM webhook WHERE id = ?", (number,), entry)
 
 
-def enable_webhook(connection: Connection, number: int, entry: AuditRow) -> bool:
+def enable_webhook(connection: Connection, number: int, entry: JournalEntry) -> bool:
     """Deliver to a webhook that was switched off; False if there is none."""
     statement = (
         "UPDATE webhook SET disabled_at = NULL, failing_since = NULL, problem = '', owner = NULL,"
@@ -234,7 +234,7 @@ def enable_webhook(connection: Connection, number: int, entry: AuditRow) -> bool
 
 
 def disable_webhook(
-    connection: Connection, number: int, owner: bytes, problem: str, entry: AuditRow
+    connection: Connection, number: int, owner: bytes, problem: str, entry: JournalEntry
 ) -> bool:
     """Switch off a webhook that this node delivers to, at the entry's time."""
     statement = (
@@ -244,7 +244,7 @@ def disable_webhook(
     return _change(connection, statement, (entry.at, problem, number, owner), entry)
 
 
-def replay_webhook(connection: Connection, number: int, position: str, entry: AuditRow) -> bool:
+def replay_webhook(connection: Connection, number: int, position: str, entry: JournalEntry) -> bool:
     """Deliver again from a position; False if there is no such webhook."""
     # Without an owner: the node that delivers at present notices that it has lost it.
     statement = "UPDATE webhook SET position = ?, owner = NULL, lease = 0 WHERE id = ?"
@@ -252,7 +252,7 @@ def replay_webhook(connection: Connection, number: int, position: str, entry: Au
 
 
 def _change(
-    connection: Connection, statement: str, parameters: tuple[Any, ...], entry: AuditRow
+    connection: Connection, statement: str, parameters: tuple[Any, ...], entry: JournalEntry
 ) -> bool:
     changed = bool(connection.exec_driver_sql(statement, parameters).rowcount)
     if changed:

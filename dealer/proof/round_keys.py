@@ -84,27 +84,12 @@ class RoundKeys:
     )
 
     def __init__(self, *, table: bytes, round: int, secret: bytes) -> None:
-        self._prepare(
-            table=table,
-            round=round,
-            salt_key=_hkdf(ikm=secret, salt=table, info=T("salt") + be32(round)),
-        )
-        self.seal_key: bytes = _hkdf(ikm=secret, salt=table, info=T("seal") + be32(round))
-        self._commitment = round_commitment(table=table, round=round, secret=secret)
-
-    @classmethod
-    def of_salt_key(cls, *, table: bytes, round: int, salt_key: bytes) -> RoundKeys:
-        """Keys from the salt key only; `seal_key` and `commitment` are empty."""
-        keys = cls.__new__(cls)
-        keys._prepare(table=table, round=round, salt_key=salt_key)
-        keys.seal_key = keys._commitment = b""
-        return keys
-
-    def _prepare(self, *, table: bytes, round: int, salt_key: bytes) -> None:
         self.table: bytes = table
         self.round: int = round
-        self.salt_key: bytes = salt_key
-        block = salt_key.ljust(_BLOCK, b"\0")
+        self.salt_key: bytes = _hkdf(ikm=secret, salt=table, info=T("salt") + be32(round))
+        self.seal_key: bytes = _hkdf(ikm=secret, salt=table, info=T("seal") + be32(round))
+        self._commitment = round_commitment(table=table, round=round, secret=secret)
+        block = self.salt_key.ljust(_BLOCK, b"\0")
         inner = block.translate(_INNER)
         self._outer = sha256(block.translate(_OUTER))
         self._card_salt = sha256(inner + T("card"))

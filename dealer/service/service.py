@@ -182,23 +182,12 @@ class Service:
 
     # Commands
 
-    def submit(
-        self,
-        live_table: LiveTable,
-        command: Command,
-        done: OnResult,
-        *,
-        key: IdempotencyKey | None = None,
-        expect: int | None = None,
-    ) -> None:
+    def submit(self, live_table: LiveTable, command: Command, done: OnResult) -> None:
         """Decide a command now; `done` is called once its events are on disk, or with the error.
 
-        It is called exactly once, also with what goes wrong here: nothing is raised. A command
-        whose table is past version `expect` is refused. So is one whose `key` was used with other
-        content.
+        It is called exactly once, also with what goes wrong here: nothing is raised.
         """
-        execution = CommandExecution(command=command, done=done, key=key, expect=expect)
-        self.processor.submit(live_table, execution)
+        self.processor.submit(live_table, CommandExecution(command=command, done=done))
 
     async def execute(
         self,
@@ -208,7 +197,11 @@ class Service:
         key: IdempotencyKey | None = None,
         expect: int | None = None,
     ) -> CommandResult:
-        """`submit`, awaited; raises the refusal."""
+        """`submit`, awaited; raises the refusal.
+
+        A command whose table is past version `expect` is refused. So is one whose `key` was used
+        with other content.
+        """
         execution = CommandExecution(command=command, key=key, expect=expect)
         return await self.processor.execute(live_table, execution)
 

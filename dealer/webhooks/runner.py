@@ -18,7 +18,7 @@ from typing import NamedTuple
 from dealer.backoff import Backoff, poll
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
 from dealer.eventlog import Log, services
-from dealer.eventlog.admin import AuditRow
+from dealer.eventlog.admin import JournalEntry
 from dealer.eventlog.keys import HouseKeys
 from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.feed.feed import Feed
@@ -228,7 +228,7 @@ class WebhookRunner:
     async def _disable(self, webhook: StoredWebhook, problem: str) -> None:
         """Switch a webhook off, with a line in the operators' journal."""
         environment = self._environment
-        entry = AuditRow(
+        entry = JournalEntry(
             at=environment.now(),
             id=environment.random(8),
             who="dealer serve",

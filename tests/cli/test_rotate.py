@@ -21,7 +21,7 @@ from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, LiveTable, Service
 from dealer.service.build import ServiceOptions, open_service
 from dealer.service.commands.maintenance import POLL_SECONDS
-from dealer.service.identity.admin import read_audit_entries
+from dealer.service.identity.admin import read_journal
 from dealer.service.operations.key_rotation import retire_keys
 from dealer.service.tables.execution import ANONYMOUS_SCOPE
 
@@ -221,9 +221,7 @@ def test_a_key_is_kept_if_a_table_is_opened_under_it_during_its_deletion(played:
             assert await archiving == (2, [])
             gone, kept = await retire_keys(played.url, "", "test", wait=begin)
             assert gone == []
-            entries = [
-                (line.what, line.target) for line in await read_audit_entries(one.log, limit=2)
-            ]
+            entries = [(line.what, line.target) for line in await read_journal(one.log, limit=2)]
             assert entries == [("keep-key", "key"), ("retire-key", "key")]
             return kept
 
@@ -335,3 +333,15 @@ def test_a_table_without_its_key_that_a_restore_should_close_is_closed_later(
             asyncio.run(is_closed())
     kept.rename(old)
     assert asyncio.run(is_closed())
+
+
+@pytest.mark.parametrize("more", [("--why", "x"), ("--retire",)])
+def test_a_house_without_a_key_gets_none_from_a_rotation(
+    ask: Ask, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    database = f"sqlite:///{tmp_path / 'new.db'}"
+    assert ask("migrate", "--database", database).code == 0
+    answer = ask("rotate-key", *more, "--database", database)
+    assert answer.code == 1
+    assert "no key yet; `dealer serve` makes the first" in answer.err
+    assert list(tmp_path.glob("new.db.key*")) == []

@@ -58,7 +58,9 @@ async def test_no_savepoint_is_stored_of_missing_events(database: TemporaryDatab
 async def test_the_savepoint_of_an_archived_table_is_deleted(database: TemporaryDatabase) -> None:
     def archive(connection: Connection) -> None:
         record = admin.Archived(2, b"r", b"k", "file", 1, b"h", 0, admin.notes_digest([]))
-        admin.archive(connection, A, record, admin.AuditRow(0, b"12345678", "test", "archive", "a"))
+        admin.archive(
+            connection, A, record, admin.JournalEntry(0, b"12345678", "test", "archive", "a")
+        )
 
     async with await database.open() as log:
         closing = append(A, 0, "1", "2")

@@ -427,7 +427,9 @@ async def test_no_checkpoint_is_stored_for_an_archived_table(database: Temporary
     def archive(connection: Connection) -> None:
         digest = admin.notes_digest([(2, note(2))])
         record = admin.Archived(2, b"r", b"k", "file", 1, b"h", 0, digest)
-        admin.archive(connection, A, record, admin.AuditRow(0, b"12345678", "test", "archive", "a"))
+        admin.archive(
+            connection, A, record, admin.JournalEntry(0, b"12345678", "test", "archive", "a")
+        )
         listed.set()
         assert may_commit.wait(20)
 

@@ -11,7 +11,7 @@ import pytest
 from dealer.gateway import Gateway
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.identity.admin import read_audit_entries
+from dealer.service.identity.admin import read_journal
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import (
     Refusal,
@@ -30,7 +30,7 @@ async def projected(service: Service) -> None:
 
 
 async def journal(service: Service) -> list[tuple[Any, ...]]:
-    entries = await read_audit_entries(service.log, limit=50)
+    entries = await read_journal(service.log, limit=50)
     return [
         (one.who, one.what, one.target, one.why, one.details)
         for one in reversed(entries)

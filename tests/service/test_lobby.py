@@ -143,9 +143,9 @@ async def test_an_archived_table_leaves_no_opener(service: Service) -> None:
     notes = await service.log.checkpoints(live_table.id)
     digest = admin.notes_digest(notes)
     archived = admin.Archived(2, bytes(32), bytes(32), "f", 1, bytes(32), 0, digest)
-    audit_row = admin.AuditRow(1, bytes(8), "who", "archive", table)
+    journal_entry = admin.JournalEntry(1, bytes(8), "who", "archive", table)
     await service.log.run_in_transaction(
-        lambda connection: admin.archive(connection, live_table.id, archived, audit_row)
+        lambda connection: admin.archive(connection, live_table.id, archived, journal_entry)
     )
     models = [model.name for model in MODELS]
     while await service.log.run_in_transaction(

@@ -24,7 +24,7 @@ from dealer.proof.verify import verify
 from dealer.service import Service, build
 from dealer.service.build import open_service
 from dealer.service.commands.table_lifecycle import TableLifecycle
-from dealer.service.identity.admin import read_audit_entries
+from dealer.service.identity.admin import read_journal
 from dealer.service.operations import restore_check
 from dealer.service.operations.close_tables import close_tables
 from tests.harness.postgres import Postgres, query
@@ -117,7 +117,7 @@ async def table_with_a_draw(service: Service) -> Any:
 
 async def journal(service: Service) -> list[str]:
     """What was done, newest first."""
-    return [entry.what for entry in await read_audit_entries(service.log, limit=100)]
+    return [entry.what for entry in await read_journal(service.log, limit=100)]
 
 
 async def is_closed(service: Service, table: str) -> bool:

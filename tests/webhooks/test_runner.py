@@ -20,7 +20,7 @@ from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
 from dealer.service.build import ServiceOptions
-from dealer.service.identity.admin import read_audit_entries
+from dealer.service.identity.admin import read_journal
 from dealer.service.operations.key_rotation import rotate
 from dealer.service.operations.webhooks import WebhookAdmin
 from dealer.webhooks import requests, runner
@@ -154,7 +154,7 @@ async def test_a_receiver_that_is_gone_is_switched_off(
     live_table = await shuffled_table(service)
     number, _ = await add_webhook(service, receiver.url)
     await eventually(lambda: service.webhooks and service.webhooks.disabled)
-    (line,) = await read_audit_entries(service.log, limit=1)
+    (line,) = await read_journal(service.log, limit=1)
     assert (line.what, line.target) == ("disable-webhook", f"webhook {number}")
     assert "410" in (await webhook_of(service)).problem
     receiver.respond = answer()

@@ -183,12 +183,12 @@ async def journal(
     dealer journal --json | jq 'select(.what == "archive")'
     ```
     """
-    from dealer.service.identity.admin import read_audit_entries
+    from dealer.service.identity.admin import read_journal
 
     async with read_log(database) as log:
-        for line in await read_audit_entries(log, limit=limit):
+        for line in await read_journal(log, limit=limit):
             if as_json:
-                say_json(line._asdict())
+                say_json({name: value for name, value in line._asdict().items() if name != "id"})
                 continue
             details = json.dumps(line.details, ensure_ascii=False) if line.details else ""
             rest = "  ".join(filter(None, (line.target, line.why, details)))

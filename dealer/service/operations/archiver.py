@@ -27,7 +27,7 @@ from dealer.errors import (
     TableArchived,
 )
 from dealer.eventlog import Log
-from dealer.eventlog import admin as audit_log
+from dealer.eventlog import admin as admin_tables
 from dealer.eventlog.admin import Archived, notes_digest
 from dealer.eventlog.high_water_mark import lock_file
 from dealer.eventlog.keys import sync_folder
@@ -210,7 +210,7 @@ async def delete_slice(log: Log, table: bytes) -> bool:
     """Delete a few thousand rows of an archived table; whether more are left."""
     models = [model.name for model in MODELS]
     return await log.run_in_transaction(
-        lambda connection: audit_log.delete_archived_rows(connection, table, models)
+        lambda connection: admin_tables.delete_archived_rows(connection, table, models)
     )
 
 

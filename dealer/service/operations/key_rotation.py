@@ -21,8 +21,8 @@ from dealer.eventlog.keys import (
     MASTER_BYTES,
     HouseKeys,
     earlier_file,
+    existing_house_keys,
     key_checks,
-    load_house_keys,
     make,
     next_file,
     sync_folder,
@@ -56,11 +56,8 @@ async def rotate(
     await (await open_readonly(database)).close()
     async with await Log.open(database) as log:
         admin = AdminService(log, who=who)
-        known = await key_checks(log)
-        if not known:
-            raise HouseKeyError("This house has no key yet; `dealer serve` makes the first.")
         new = next_file(file)
-        current = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
+        current = await existing_house_keys(log, file)
         in_place = HouseKeys(await asyncio.to_thread(file.read_bytes))
         finished = new.exists() and in_place.check != current.check
         if not finished:
@@ -70,7 +67,8 @@ async def rotate(
             os.link(file, old)
             sync_folder(file.parent)
         if not finished:
-            await admin.add_key(f"key.{len(known)}", HouseKeys(master).check, why=why)
+            name = f"key.{len(await key_checks(log))}"
+            await admin.add_key(name, HouseKeys(master).check, why=why)
         os.replace(new, file)
         sync_folder(file.parent)
         return finished, old
@@ -95,7 +93,7 @@ async def retire_keys(
     deleted, stayed = [], []
     async with await Log.open(database) as log:
         admin = AdminService(log, who=who)
-        current = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
+        current = await existing_house_keys(log, file)
         if current.earlier:
             keys = {key.public_key: key for key in (current, *current.earlier)}
             damaged, _ = await find_damaged(log, keys)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dealer.errors import DealerError, Overloaded, Refused, Unavailable
 from dealer.game.commands import Command
 from dealer.service import CommandResult, IdempotencyKey, Service
+from dealer.service.tables.execution import CommandExecution
 from dealer.service.tables.live_table import LiveTable
 
 if TYPE_CHECKING:
@@ -150,7 +151,10 @@ class TableCall(Call):
         self.submit(service, live_table, done)
 
     def submit(self, service: Service, live_table: LiveTable, done: Callable[[Any], None]) -> None:
-        service.submit(live_table, self.command, done, key=self.key, expect=self.expect)
+        execution = CommandExecution(
+            command=self.command, done=done, key=self.key, expect=self.expect
+        )
+        service.processor.submit(live_table, execution)
 
 
 class RandomDrawCall(TableCall):
