@@ -404,9 +404,7 @@ async def existing_log(database: str) -> AsyncIterator[Log]:
     """The log of this database, to be written; raises if there is no database yet."""
     from dealer.eventlog import Log
 
-    async with read_log(database):
-        pass
-    async with await Log.open(database) as log:
+    async with await Log.open_existing(database) as log:
         yield log
 
 

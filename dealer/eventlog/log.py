@@ -17,7 +17,7 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from dealer.errors import ConfigurationError
-from dealer.eventlog.backends import backend
+from dealer.eventlog.backends import backend, open_readonly
 from dealer.eventlog.protocols import Reader
 from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
@@ -76,6 +76,12 @@ class Log(ReadOnlyLog):
         writer = Writer(store, CommitPolicy(commit), queue=queue, batch=batch)
         await writer.start()
         return cls(writer, make_reader())
+
+    @classmethod
+    async def open_existing(cls, url: str) -> Log:
+        """As `open`, but it creates and migrates nothing; raises what `open_readonly` raises."""
+        await (await open_readonly(url)).close()
+        return await cls.open(url)
 
     async def close(self) -> None:
         """Write all queued requests and close the connections. Call it once, and await it."""

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import Log, key_file
-from dealer.eventlog.backends import open_readonly
 from dealer.eventlog.keys import (
     MASTER_BYTES,
     HouseKeys,
@@ -53,8 +52,7 @@ async def rotate(
             "keeps the earlier one beside it under its name: put the key itself there, with the "
             "mode 600, or name its own file with --house-key, here and for every server."
         )
-    await (await open_readonly(database)).close()
-    async with await Log.open(database) as log:
+    async with await Log.open_existing(database) as log:
         admin = AdminService(log, who=who)
         new = next_file(file)
         current = await existing_house_keys(log, file)
@@ -89,9 +87,8 @@ async def retire_keys(
     Raises DatabaseError, as DatabaseDamaged if the log of a table is damaged, or HouseKeyError.
     """
     file = key_file(database, house_key)
-    await (await open_readonly(database)).close()
     deleted, stayed = [], []
-    async with await Log.open(database) as log:
+    async with await Log.open_existing(database) as log:
         admin = AdminService(log, who=who)
         current = await existing_house_keys(log, file)
         if current.earlier:
