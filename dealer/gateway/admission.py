@@ -215,7 +215,9 @@ class Admission:
 
     def _no_body(self, connection: ClientConnection, request: Request) -> Response | None:
         """400, 405 or 413 for a request with a body."""
-        return body_refused(request.method, connection.body_length, self._context.limits.message)
+        return body_refused(
+            request.method, connection.exchange.body_length, self._context.limits.message
+        )
 
     def _room(self, connection: ClientConnection, request: Request) -> Response | None:
         """503 where there is no room for another connection that stays open."""

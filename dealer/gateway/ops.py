@@ -101,7 +101,7 @@ class OperatorConnection(Connection):
         self._operations = operations
 
     def check(self, request: Request) -> Response | None:
-        return self._operations.check(request, self.body_length)
+        return self._operations.check(request, self.exchange.body_length)
 
     def run(self, request: Request, body: bytes) -> None:
         self.answer(self._operations.answer(request))

@@ -80,7 +80,7 @@ async def test_frames_after_a_request_for_a_page_are_dropped(gateway) -> None:
     writer.write(frame * 200)
     await eventually(lambda: received >= 190 * len(frame) or connection.transport.is_closing())
     assert connection.state is State.ANSWERING
-    assert len(connection._exchange.left) < 20 * len(frame)
+    assert len(connection.exchange.left) < 20 * len(frame)
     never.cancel()
     writer.transport.abort()
 

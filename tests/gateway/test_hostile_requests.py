@@ -93,7 +93,7 @@ async def test_queued_requests_are_bounded_in_bytes(open_gateway, connect) -> No
     connection.drained = lambda: never
     waiting = [player.send("table.state")]
     waiting += [player.send("table.list", id="x" * 16_000 + str(number)) for number in range(200)]
-    await eventually(lambda: connection._reading_paused)
+    await eventually(lambda: not connection.transport.is_reading())
     queued = sum(map(len, dispatcher.queue.waiting))
     assert gateway.context.limits.buffer <= queued < 8 * gateway.context.limits.buffer
     never.set_result(True)

@@ -6,23 +6,22 @@ for the most frequent ones (`websocket.py`). Neither has tasks, queues or timers
 in the callback that receives bytes: a request is checked and run, a frame goes to the receiver,
 answers go to the transport.
 
-| state | since | deadline (limit) | then |
-|---|---|---|---|
-| ACCEPTED | accepted; no byte of a request | `opening` | aborted |
-| REQUEST | its first byte | the same, or `opening` | 408, or aborted if the head is not complete |
-| ANSWERING | the request is complete | none but of a full buffer | |
-| IDLE | answered, and kept for another request | `idle` | closed |
-| UPGRADED | the handshake is answered | `opening` | OPEN if a request came, else closed with 4408 |
-| OPEN | | pings: two without any byte after them | closed with 4508 |
-| DRAINING | its turn in a drain | of the drain | closed with 1012 |
-| CLOSING | one side has said that it ends | `closing` | aborted |
-| GONE | the socket is closed | | |
+                  ┌── IDLE ◀─┐
+                  ▼          │
+    ACCEPTED ─▶ REQUEST ─▶ ANSWERING ─▶ UPGRADED ─▶ OPEN ─▶ DRAINING
+                  │          │             │         │         │
+                  │          │             └─────────┴────┬────┘
+                  │          │                            ▼ the server closes
+                  │          │                         CLOSING
+                  ▼          ▼                            ▼
+                  └──────────┴──────▶ LINGERING ◀─────────┘ (or the client closes)
+                                          ▼
+                                        GONE    (follows any state when the client disappears)
 
-                 ┌── IDLE ◀─┐
-                 ▼          │
-    ACCEPTED ─▶ REQUEST ─▶ ANSWERING ─▶ CLOSING ─▶ GONE       (GONE follows any state
-                 │                         ▲                   when the client disappears)
-                 └─▶ UPGRADED ─▶ OPEN ─▶ DRAINING
+`_STAGES`, at the end of this file, is the table of these states: which ones each follows, how long
+it lasts at most, and what happens then. `_enter` is the one function that changes the state, and
+holds to the table: what depends on the state (the timer, whether frames are written, whether the
+receiver is open, whether the socket is read) is set there.
 
 In each state a client that does not read has a deadline of its own: from a full write buffer
 (`buffer` bytes) on, nothing more is read from it, so that it cannot cause more answers, and after
@@ -43,8 +42,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum, auto
 from http import HTTPStatus
+from operator import attrgetter
 from time import thread_time
-from typing import cast
+from typing import NamedTuple, cast
 
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
@@ -69,7 +69,7 @@ UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 class State(Enum):
-    """The states of a connection, see above."""
+    """The states of a connection, see `_STAGES`."""
 
     ACCEPTED = auto()
     REQUEST = auto()
@@ -79,11 +79,14 @@ class State(Enum):
     OPEN = auto()
     DRAINING = auto()
     CLOSING = auto()
+    LINGERING = auto()
     GONE = auto()
 
 
+_READING = (State.REQUEST, State.IDLE)
+_ANSWERABLE = (State.REQUEST, State.ANSWERING)
 _SPEAKING = (State.UPGRADED, State.OPEN, State.DRAINING)
-_ENDED = (State.CLOSING, State.GONE)
+_ENDED = (State.CLOSING, State.LINGERING, State.GONE)
 
 
 def _discard(data: bytes) -> None:
@@ -96,29 +99,24 @@ class Connection(asyncio.Protocol):
     `keeps` and `check` are called with the head of each request, `run` with an accepted one. Now or
     later the program calls `answer`; or `begin_answer` and what follows it; or, at once, `upgrade`
     and `open`. `write` sends whole frames, or nothing before and after a WebSocket is open.
-    `paused` says that the write buffer is over its limit. `silent` are the pings in a row that
-    nothing followed; the program counts them.
+    `exchange` is the request in hand, until the handshake. `paused` says that the write buffer is
+    over its limit. `silent` are the pings in a row that nothing followed; the program counts them.
     """
 
     def __init__(self, limits: Limits, *, path: str = ROOT) -> None:
         self.limits = limits
         self.sending = limits.sending  # seconds until the client has read a full write buffer
         self.state = State.ACCEPTED
+        self.exchange = HttpExchange(limits.message, path)
         self.transport: asyncio.Transport  # from `connection_made` on
         self.receiver: Receiver | None = None  # from the end of the handshake on
         self.write: Callable[[bytes], None] = _discard
-        self._receive: Callable[[bytes], None] = _discard  # the receiver's
         self.paused = False
         self.silent = 0
         self._loop = asyncio.get_running_loop()
         self._path = path
-        self._exchange = HttpExchange(limits.message, path)
-        self._refusal: Response | None = None
-        self._kept = False  # whether the connection outlasts the request
-        self._left = b""  # of what was read, the part after the last request
-        self._frames: FrameReader | None = None  # from the end of the handshake on
-        self._whole_frames = False  # open, no message begun, and no part of a frame was read
-        self._reading_paused = False
+        self._frames: FrameReader  # from the end of the handshake on
+        self._held = False  # the program takes no more messages
         self._deadline: asyncio.TimerHandle | None = None  # of the state
         self._send_deadline: asyncio.TimerHandle | None = None  # of a full write buffer
         self._waiters: list[asyncio.Future[None]] = []
@@ -158,40 +156,32 @@ class Connection(asyncio.Protocol):
     # States
 
     @property
-    def head_only(self) -> bool:
-        """Whether the answer to the request has no body."""
-        return self._exchange.head_only
-
-    @property
-    def body_length(self) -> int:
-        """What the head of the request says of its body: its bytes, or CHUNKED."""
-        return self._exchange.body_length
-
-    @property
     def speaks(self) -> bool:
         """Whether the WebSocket is open."""
         return self.state in _SPEAKING
 
-    def _enter(
-        self, state: State, seconds: float | None = None, then: Callable[[], None] | None = None
-    ) -> None:
-        """Go to a state; after so many `seconds` in it, `then` is called."""
+    def _enter(self, state: State) -> None:
+        stage = _STAGES[state]
+        assert self.state in stage.follows, f"{state} does not follow {self.state}"
         self.state = state
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-        if seconds is not None and then is not None:
-            self._deadline = self._loop.call_later(seconds, then)
+        if stage.seconds is not None:
+            self._deadline = self._loop.call_later(stage.seconds(self), stage.then, self)
+        self.write = self.transport.write if state in _SPEAKING else _discard
+        if state in _ENDED and self.receiver is not None:
+            self.receiver.close()
+        self._read_or_wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(self.limits.buffer)
-        self._enter(State.ACCEPTED, self.limits.opening, self._on_late_request)
+        self._enter(State.REQUEST)
         self.made()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._enter(State.GONE)
-        self._end_session()
         if self._send_deadline is not None:
             self._send_deadline.cancel()
         self._wake_waiters()
@@ -199,29 +189,38 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """The client has closed its half: the transport sends what it has, and closes the other."""
-        self._end()
+        self._linger()
 
     def abort(self) -> None:
         """Close at once, and send nothing more."""
-        self._end()
+        if self.state not in (State.LINGERING, State.GONE):
+            self._enter(State.LINGERING)
         self.transport.abort()
 
     def close_if_idle(self) -> None:
         """Close a connection that is kept and not used."""
         if self.state is State.IDLE:
-            self.transport.close()
+            self._close_when_sent()
 
-    def _end(self) -> None:
-        """Nothing more is said: whatever else happens, the socket is closed at the deadline."""
-        self._end_session()
-        if self.state not in _ENDED:
-            self._enter(State.CLOSING, self.limits.closing, self.transport.abort)
+    def _close_when_sent(self) -> None:
+        self._enter(State.LINGERING)
+        self.transport.close()
 
-    def _end_session(self) -> None:
-        self.write = _discard  # nothing is sent after the close frame
-        self._whole_frames = False
-        if self.receiver is not None:
-            self.receiver.close()
+    def _linger(self) -> None:
+        """Close for writing, and drop what arrives, until the client closes.
+
+        To close at once would reset the connection if bytes arrive later, and the client could lose
+        the answer.
+        """
+        if self.state not in (State.LINGERING, State.GONE):
+            self._enter(State.LINGERING)
+            with suppress(OSError, RuntimeError):  # uvloop raises the latter where it closes
+                self.transport.write_eof()
+
+    def _lingering_seconds(self) -> float:
+        """A client that has not read all of an answer has the time of a slow one, too."""
+        unsent = self.transport.get_write_buffer_size()
+        return self.limits.closing + (self.sending if unsent else 0.0)
 
     async def wait_closed(self) -> None:
         while self.state is not State.GONE:
@@ -231,38 +230,42 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self.paused = True
-        # A client that does not read may not send requests: their answers would accumulate.
-        self.pause()
+        self._read_or_wait()
         self._send_deadline = self._loop.call_later(self.sending, self._on_slow_reader)
 
     def resume_writing(self) -> None:
         self.paused = False
         if self._send_deadline is not None:
             self._send_deadline.cancel()
-        self.resume()
+        self._read_or_wait()
+        self._next_request()
         self._wake_waiters()
 
     def _on_slow_reader(self) -> None:
-        if self._frames is None:
+        if self.speaks:
+            self.close_with(CloseCode.TOO_SLOW, "too slow: reconnect and resume")
+        else:
             self.abort()
-        self.close_with(CloseCode.TOO_SLOW, "too slow: reconnect and resume")
 
     def pause(self) -> None:
-        """Stop reading."""
-        if not self._reading_paused and not self.transport.is_closing():
-            self._reading_paused = True
-            self.transport.pause_reading()
+        """Read no messages until `resume`."""
+        self._held = True
+        self._read_or_wait()
 
     def resume(self) -> None:
-        """Start reading again, unless the client does not read, or waits for an answer."""
-        if self.paused or (self._kept and self.state is State.ANSWERING):
+        """Read messages again, unless the client does not read."""
+        self._held = False
+        self._read_or_wait()
+
+    def _read_or_wait(self) -> None:
+        if self.transport.is_closing():
             return
-        if self._reading_paused and not self.transport.is_closing():
-            if self._left:
-                # In a step of its own: else each pipelined request would be a level of recursion.
-                self._loop.call_soon(self._read_what_is_left)
-                return
-            self._reading_paused = False
+        # A client that does not read may not send requests: their answers would accumulate. Nor
+        # may one whose request is answered: those that follow it would.
+        answering = self.state is State.ANSWERING and self.exchange.kept
+        if self.paused or answering or (self._held and self.speaks):
+            self.transport.pause_reading()
+        else:
             self.transport.resume_reading()
 
     async def drained(self) -> bool:
@@ -296,27 +299,29 @@ class Connection(asyncio.Protocol):
             own = self.transport.get_extra_info("socket")
             own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, self.limits.buffer)
 
-    # Requests
-
     def data_received(self, data: bytes) -> None:
         self.silent = 0
-        if self._whole_frames:
-            text = parse_single_text_frame(data, self.limits.message)
-            if text is not None:
-                self._receive(text)
-                return
-        if self._frames is not None:
-            self._frames_received(self._frames, data)
-        elif self.state in (State.ACCEPTED, State.REQUEST, State.IDLE):
+        if self.state in _SPEAKING:
+            if self._frames.between_messages:
+                text = parse_single_text_frame(data, self.limits.message)
+                if text is not None:
+                    assert self.receiver is not None
+                    self.receiver.receive(text)
+                    return
+            self._frames_received(data)
+        elif self.state in _READING:
             self._request_received(data)
+        elif self.state is State.CLOSING:  # the client's close frame is among it
+            self._frames_received(data)
+
+    # Requests
 
     def _request_received(self, data: bytes) -> None:
         if self.state is State.IDLE:
             if data == b"\r\n":  # an empty line is skipped
                 return
-            self._enter(State.REQUEST, self.limits.opening, self._on_late_request)
-        self.state = State.REQUEST  # of one that was just accepted: its deadline goes on
-        exchange, started_at, complete = self._exchange, thread_time(), False
+            self._enter(State.REQUEST)
+        exchange, started_at, complete = self.exchange, thread_time(), False
         try:
             if exchange.request is None:
                 if not exchange.receive_head(data):
@@ -328,31 +333,29 @@ class Connection(asyncio.Protocol):
                 self.transport.write(exchange.go_on())
         except EarlyAnswer as early:
             self.answer(early.answer, close=True)
-        if self._kept:
+        if exchange.kept:
             self.spent(thread_time() - started_at)
         if complete:
             self._run(exchange)
 
     def _begin(self, exchange: HttpExchange, request: Request) -> None:
-        self._kept = self.keeps(request)
-        self._refusal = self.check(request)
-        if self._refusal is not None and (not self._kept or exchange.waits_for_continue):
-            self.answer(self._refusal, close=True)
+        exchange.kept = self.keeps(request)
+        refusal = exchange.refusal = self.check(request)
+        if refusal is not None and (not exchange.kept or exchange.waits_for_continue):
+            self.answer(refusal, close=True)
 
     def _run(self, exchange: HttpExchange) -> None:
         self._enter(State.ANSWERING)
-        if self._kept:
-            self.pause()
-        if self._refusal is not None:
+        if exchange.refusal is not None:
             # Its body was read: the connection can be kept, and the client reads the answer.
-            self.answer(self._refusal)
+            self.answer(exchange.refusal)
         else:
             self.run(cast("Request", exchange.request), bytes(exchange.body))
-        if self.receiver is not None and (early := exchange.left):
+        if self.speaks and (early := exchange.left):
             self.data_received(early)  # frames that the client sent with its handshake
 
     def _on_late_request(self) -> None:
-        if self._exchange.request is None:
+        if self.exchange.request is None:
             self.abort()
         else:
             sentence = "The request was not sent in time.\n"
@@ -360,68 +363,50 @@ class Connection(asyncio.Protocol):
 
     def answer(self, answer: Response, *, close: bool = False) -> None:
         """Write a whole answer, unless there was one; with `close`, end the connection after it."""
-        if self.state not in (State.REQUEST, State.ANSWERING):
+        if self.state not in _ANSWERABLE or self.exchange.done:
             return
-        kept = self._kept and not close and answer.status_code != UNAVAILABLE
-        if self._exchange.request is not None:
+        exchange = self.exchange
+        kept = exchange.kept and not close and answer.status_code != UNAVAILABLE
+        if exchange.request is not None:
             self.answered(answer.status_code)
         try:
-            self.transport.write(self._exchange.answer(answer, close=not kept))
+            self.transport.write(exchange.answer(answer, close=not kept))
         except Exception:
             self.abort()
             raise
-        if kept and self._exchange.done:
-            self._next_request()
-        else:
+        if not (kept and exchange.done):
             self._linger()
+        elif exchange.left:
+            # In a step of its own: else each pipelined request would be a level of recursion.
+            self._loop.call_soon(self._next_request)
+        else:
+            self._next_request()
 
     def begin_answer(self, answer: Response, block: bytes) -> None:
         """Write the head of a long answer, and its first bytes."""
-        self.transport.write(self._exchange.begin_answer(answer, block))
+        self.transport.write(self.exchange.begin_answer(answer, block))
 
     def go_on_answering(self, block: bytes) -> None:
         """Write the next bytes of a long answer; wait for `drained` before each call."""
-        self.transport.write(self._exchange.go_on_answering(block))
+        self.transport.write(self.exchange.go_on_answering(block))
 
     def end_answer(self) -> None:
         """End a long answer, and the connection when the client has read it."""
-        self.transport.write(self._exchange.end_answer())
-        self._enter(State.CLOSING, self.sending, self.transport.abort)
-        self.transport.close()
+        self.transport.write(self.exchange.end_answer())
+        self._close_when_sent()
 
     def _next_request(self) -> None:
-        """Read the next request, whose beginning may have arrived with the last one."""
-        self._left = self._exchange.left.removeprefix(b"\r\n")
-        self._exchange = HttpExchange(self.limits.message, self._path)
-        self._kept, self._refusal = False, None
-        if self._left:
-            self._enter(State.REQUEST)  # with a deadline once the answer is written
-        else:
-            self._enter(State.IDLE, self.limits.idle, self.transport.close)
-        self.resume()
+        """Once a request is answered, and the answer is read: go on to the next.
 
-    def _read_what_is_left(self) -> None:
-        left = self._left
-        if left and not self.transport.is_closing():
-            self._left = b""
-            self._enter(State.REQUEST, self.limits.opening, self._on_late_request)
-            self.resume()
-            self.data_received(left)
-
-    def _linger(self) -> None:
-        """Close for writing, and drop what arrives, until the client closes.
-
-        To close at once would reset the connection if bytes arrive later, and the client could lose
-        the answer. A client that has not read all of it has the time of a slow one.
+        Its beginning may have arrived with the last one.
         """
-        unsent = self.sending if self.transport.get_write_buffer_size() else 0.0
-        self._enter(State.CLOSING, self.limits.closing + unsent, self.transport.abort)
-        self._half_close()
-        self.resume()
-
-    def _half_close(self) -> None:
-        with suppress(OSError, RuntimeError):  # uvloop raises the latter where it closes already
-            self.transport.write_eof()
+        if self.paused or self.state is not State.ANSWERING or not self.exchange.done:
+            return
+        left = self.exchange.left.removeprefix(b"\r\n")
+        self.exchange = HttpExchange(self.limits.message, self._path)
+        self._enter(State.REQUEST if left else State.IDLE)
+        if left:
+            self.data_received(left)
 
     # WebSocket
 
@@ -434,15 +419,13 @@ class Connection(asyncio.Protocol):
             return False
         self.transport.write(answer.serialize())
         self._frames = FrameReader(protocol)
-        del self._exchange
         return True
 
     def open(self, receiver: Receiver) -> None:
         """Pass the client's messages to `receiver` from now on."""
-        self.receiver, self._receive = receiver, receiver.receive
-        self.write = self.transport.write
-        self._whole_frames = True
-        self._enter(State.UPGRADED, self.limits.opening, self._on_open_timeout)
+        self.receiver = receiver
+        self._enter(State.UPGRADED)
+        del self.exchange
 
     def _on_open_timeout(self) -> None:
         assert self.receiver is not None
@@ -453,48 +436,35 @@ class Connection(asyncio.Protocol):
 
     def drain(self) -> None:
         """Close when everything that was received is answered."""
-        if self.receiver is not None and self.speaks:
+        if self.receiver is not None and self.state in (State.UPGRADED, State.OPEN):
             self._enter(State.DRAINING)
             self.receiver.finish()
 
     def close_with(self, code: CloseCode, reason: str) -> None:
-        """Send a close frame, unless there was one, and end the session."""
-        if self._frames is None or not self.speaks:
+        """Send a close frame, unless one side has sent one, and end the session."""
+        if not self.speaks or self._frames.protocol.close_expected():
             return
         self.closes(code)
         self._frames.protocol.send_close(code, reason)
         self._write_library_frames(self._frames.protocol)
-        self._end()
         if code is CloseCode.RATE_LIMITED:
             # Nothing of a flood is read any more, not even its close frame, after which the client
             # expects that this side ends: it ends now.
-            self._frames = None
-            self._half_close()
-        self.resume()
+            self._linger()
+        else:
+            self._enter(State.CLOSING)
 
-    def _frames_received(self, reader: FrameReader, data: bytes) -> None:
+    def _frames_received(self, data: bytes) -> None:
+        reader = self._frames
         for frames in reader.slices(data):
-            ends = self.speaks and reader.protocol.close_expected()
-            if ends:
-                self._enter(State.CLOSING, self.limits.closing, self.transport.abort)
-            self._write_library_frames(reader.protocol)
-            if ends:
-                self.write = _discard  # the close frame is answered already
+            if not reader.protocol.close_expected():
+                self._write_library_frames(reader.protocol)  # pongs
             for frame in frames:
                 self.frame_received(reader, frame)
-            if ends:
-                self._end_session()
-            if self._frames is None:
+            # With the answers to what came before the client's close frame, also the one to that.
+            self._write_library_frames(reader.protocol)
+            if self.state not in _SPEAKING and self.state is not State.CLOSING:
                 return
-        self._whole_frames = self.speaks and reader.between_messages
-
-    def _write_library_frames(self, protocol: ServerProtocol) -> None:
-        """Send what websockets answers itself; a pong only if its ping was within the rate."""
-        for frame in protocol.data_to_send():
-            if not frame:
-                self._half_close()
-            elif frame[0] != PONG or self.receiver is None or self.receiver.on_ping():
-                self.transport.write(frame)
 
     def frame_received(self, reader: FrameReader, frame: Frame) -> None:
         """Pass on the message that a frame completes, or count a pong."""
@@ -508,4 +478,61 @@ class Connection(asyncio.Protocol):
             self.close_with(refused.code, str(refused))
         else:
             if message is not None:
-                self._receive(message)
+                self.receiver.receive(message)
+
+    def _write_library_frames(self, protocol: ServerProtocol) -> None:
+        """Send what websockets answers itself; a pong only if its ping was within the rate.
+
+        An empty frame, after which nothing is sent, follows the client's close frame or fault.
+        """
+        for frame in protocol.data_to_send():
+            if not frame:
+                self._linger()
+            elif frame[0] != PONG or self.receiver is None or self.receiver.on_ping():
+                self.transport.write(frame)
+
+
+class _Stage(NamedTuple):
+    """Of a state: those it `follows`, how many `seconds` it lasts at most, and what happens `then`.
+
+    Without `seconds` it has no deadline but that of a full write buffer.
+    """
+
+    follows: tuple[State, ...]
+    seconds: Callable[[Connection], float] | None = None
+    then: Callable[[Connection], None] = Connection.abort
+
+
+_STAGES = {
+    # A request is awaited, or its bytes are. A connection that was kept waits in IDLE for its
+    # first byte, but for a request that arrived together with the last one.
+    State.REQUEST: _Stage(
+        follows=(State.ACCEPTED, State.IDLE, State.ANSWERING),
+        seconds=attrgetter("limits.opening"),
+        then=Connection._on_late_request,  # 408, or aborted if the head is not complete
+    ),
+    # The request is complete; until it is answered and, on a kept connection, the answer is read.
+    State.ANSWERING: _Stage(follows=(State.REQUEST,)),
+    State.IDLE: _Stage(
+        follows=(State.ANSWERING,),
+        seconds=attrgetter("limits.idle"),
+        then=Connection.close_if_idle,
+    ),
+    # The handshake is answered, and a first message awaited.
+    State.UPGRADED: _Stage(
+        follows=(State.ANSWERING,),
+        seconds=attrgetter("limits.opening"),
+        then=Connection._on_open_timeout,  # OPEN if one of the messages was a request, else closed
+    ),
+    State.OPEN: _Stage(follows=(State.UPGRADED,)),
+    # What was received is still answered. The program, which drains all, has the deadline.
+    State.DRAINING: _Stage(follows=(State.UPGRADED, State.OPEN)),
+    # The server has sent a close frame, and waits for the client's.
+    State.CLOSING: _Stage(follows=_SPEAKING, seconds=attrgetter("limits.closing")),
+    # All is written; the client has to read it, and to close.
+    State.LINGERING: _Stage(
+        follows=(*_READING, State.ANSWERING, *_SPEAKING, State.CLOSING),
+        seconds=Connection._lingering_seconds,
+    ),
+    State.GONE: _Stage(follows=tuple(State)),
+}

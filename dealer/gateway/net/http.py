@@ -67,13 +67,16 @@ class HttpExchange:
     """A request with a body of at most `longest` bytes, to a server under `path`.
 
     `request` is None until its head is complete. `body_length` is what the head says of the body:
-    its bytes, or CHUNKED. Whatever raises EarlyAnswer can still `answer`.
+    its bytes, or CHUNKED. Whatever raises EarlyAnswer can still `answer`. The connection decides by
+    the head whether it is `kept` after the answer, and on a `refusal`.
     """
 
     def __init__(self, longest: int, path: str) -> None:
         self.request: Request | None = None
         self.body_length = 0
         self.body = bytearray()
+        self.kept = False
+        self.refusal: Response | None = None
         self._longest = longest
         self._path = path
         self._head = bytearray()

@@ -74,7 +74,7 @@ async def stream(
             if await connection.drained():
                 head = Response(status.value, status.phrase, headers)
                 connection.begin_answer(head, block or b"")
-                if connection.head_only or await _send(connection, blocks):
+                if connection.exchange.head_only or await _send(connection, blocks):
                     connection.end_answer()
                 else:
                     connection.abort()
