@@ -152,25 +152,20 @@ def test_bytes_exceed_the_budget_by_at_most_one_command(paid) -> None:
         assert written <= LIMITS.address_bytes_burst + LIMITS.address_bytes * now + 3000
 
 
-def test_bytes_are_charged_with_the_admission_of_a_message() -> None:
-    """While earlier writes are not paid a message costs its rate and its time, and no bytes."""
+def test_a_message_that_writes_is_admitted_once_earlier_writes_are_paid() -> None:
+    """Until then it costs its rate and its time."""
     client = ClientBudget(LIMITS, 0.0)
-    assert client.admit(1.0, 0.0, seconds=0.25, written=12_000, timed=True) == 0.0
+    assert client.admit(1.0, 0.0, seconds=0.25, writes=True, timed=True) == 0.0
+    client.written.charge(12_000)
     assert (client.written.tokens, client.cpu.tokens) == (-2_000.0, client.cpu.burst - 0.25)
     with pytest.raises(RateLimited) as refused:
-        client.admit(1.0, 1.0, seconds=0.25, written=12_000, timed=True)
+        client.admit(1.0, 1.0, seconds=0.25, writes=True, timed=True)
     assert refused.value.retry_after_ms == pytest.approx(1001, abs=1)
     assert client.written.level(1.0) == -1_000.0
     assert client.cpu.tokens < client.cpu.burst - 0.25
-    assert client.admit(1.0, 1.0, written=0) == 0.0
-
-
-def test_a_message_beyond_its_rate_writes_nothing() -> None:
-    client = ClientBudget(LIMITS, 0.0)
-    connection = Bucket(rate=1.0, burst=1.0, now=0.0)
-    assert client.admit(1.0, 0.0, connection, written=1_000) == 0.0
-    assert client.admit(1.0, 0.0, connection, written=1_000) == pytest.approx(1.0)
-    assert client.written.tokens == LIMITS.address_bytes_burst - 1_000
+    assert client.admit(1.0, 1.0) == 0.0
+    assert client.admit(1.0, 2.5, writes=True) == 0.0
+    assert client.written.tokens == pytest.approx(500.0)
 
 
 def test_the_debt_of_a_player_follows_it_to_another_address() -> None:

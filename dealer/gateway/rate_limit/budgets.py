@@ -214,7 +214,7 @@ class ClientBudget:
         connection: Bucket | None = None,
         *,
         seconds: float = 0.0,
-        written: int = 0,
+        writes: bool = False,
         timed: bool = False,
     ) -> float:
         """Charge a message or request: 0.0 if within the budget, otherwise the seconds to wait.
@@ -223,8 +223,8 @@ class ClientBudget:
         also where the other refuses it, and costs `seconds` of the event loop: a refusal, too, was
         decoded. With `timed` no processor time may be owed.
 
-        Bytes that it will write to disk, if it is carried out, are charged only to one within the
-        budget. Raises RateLimited, with none charged, while earlier writes are owed.
+        One that `writes` raises RateLimited while earlier writes are owed; its bytes are charged
+        when it is carried out.
 
         A message beyond the budget of the address is charged to its bucket `patience`: once that
         is empty, the address is blocked until it is full again. (If such messages were charged to
@@ -251,12 +251,12 @@ class ClientBudget:
             patience = self._patience
             patience.tokens = max(0.0, patience.level(now) - weight)
             self._blocked = self._blocked or not patience.tokens
-        if written and not longest:
+        if writes and not longest:
             bucket = self.written
             tokens = bucket.tokens + (now - bucket.at) * bucket.rate
             if tokens < 1.0:
-                self.admit_write(written, now)  # which refuses it
-            bucket.tokens, bucket.at = min(tokens, bucket.burst) - written, now
+                self.admit_write(0, now)  # which refuses it
+            bucket.tokens, bucket.at = min(tokens, bucket.burst), now
         return longest
 
     def charge(self, weight: float) -> None:

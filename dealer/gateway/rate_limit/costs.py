@@ -7,8 +7,6 @@ WAL, checkpoints, indexes and read models (`tests/chaos/greedy.py` checks them).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dealer.game.commands import (
     Command,
     Deal,
@@ -21,10 +19,8 @@ from dealer.game.commands import (
     StartShuffle,
     TakeBack,
 )
-from dealer.game.events import Event
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
-from dealer.gateway.wire.params import Params, SessionHello
 
 BYTES_PER_COMMIT = 48 * 1024
 """Bytes of an append that shares its commit with few others: the pages of the table, of its index
@@ -32,6 +28,9 @@ and of its read models, in the WAL and, less often, in the file."""
 
 BYTES_PER_EVENT = 1024
 """Bytes per event of a command, with its indexes and read models."""
+
+ONE_EVENT = BYTES_PER_COMMIT + BYTES_PER_EVENT
+"""Bytes of most commands: they move one card."""
 
 BYTES_PER_SWAP = 1280
 """Bytes per card of a shuffle: its swap, its seal, and the row of the swap at the round's end."""
@@ -75,11 +74,6 @@ def past_state_weight(folded: int) -> float:
     return folded / FOLDED_PER_MESSAGE
 
 
-def request_weight(params: Params) -> float:
-    """The additional cost of a request, in messages: one per further token of `session.hello`."""
-    return max(len(params.tokens) - 1, 0) if isinstance(params, SessionHello) else 0.0
-
-
 def bytes_written(command: Command, table: Table) -> int:
     """Upper bound of the bytes that the server writes to disk for a command that is accepted."""
     match command:
@@ -106,14 +100,9 @@ def bytes_written(command: Command, table: Table) -> int:
             return BYTES_PER_COMMIT
 
 
-def event_seconds(events: Sequence[Event]) -> float:
-    """Seconds that events take outside the call that decided them, see `EVENT_SECONDS`."""
-    return EVENT_SECONDS * len(events)
-
-
 def text_bytes_written(content: bytes) -> int:
     """The same for a request whose own text goes into the log, such as a table's rules."""
-    return BYTES_PER_COMMIT + BYTES_PER_EVENT + COPIES * len(content)
+    return ONE_EVENT + COPIES * len(content)
 
 
 def practice_bytes_written(cards: int) -> int:

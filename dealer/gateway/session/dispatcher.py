@@ -2,11 +2,15 @@
 
 A command of a member runs in the call that receives it. What has to read the log first runs in a
 task, see `request_queue.py`.
+
+Every message is charged on admission: a message of its rate, and the time to decode it. A command
+is charged for what it will write just before it is submitted, by an estimate (`_submit`), so that
+nothing has to be refunded of what is refused earlier. `_settle` corrects the estimate once the
+outcome is known.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -15,16 +19,15 @@ from typing import cast
 
 from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
-from dealer.game.commands import Command, Draw, DrawAtRandom, TransferHost, VacateSeat
-from dealer.game.state import Table
+from dealer.game.commands import Draw, DrawAtRandom, TransferHost, VacateSeat
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.presence.membership import Membership, Sender
 from dealer.gateway.rate_limit.costs import (
     BYTE_SECONDS,
     EVENT_SECONDS,
     MESSAGE_SECONDS,
+    ONE_EVENT,
     bytes_written,
-    request_weight,
     weight,
 )
 from dealer.gateway.session.methods import METHODS, Method
@@ -78,13 +81,12 @@ class Dispatcher:
                 self._context.clock(),
                 bucket,
                 seconds=seconds,
-                written=method.written,
+                writes=method.build is not None,
                 timed=True,
             )
             if wait:
                 session.limit(call.id, call.method, wait)
                 return
-            call.charged = method.written
             if self.queue.finishing or (self._context.draining and not session.pushes):
                 raise Unavailable("The server is shutting down; reconnect and send this again.")
             if method.build is None:
@@ -100,7 +102,6 @@ class Dispatcher:
                     return
             self.queue.start(call, partial(self._submit_later, call, method), blocking=True)
         except Exception as error:
-            budget.written.refund(call.charged)  # nothing was submitted
             session.answers.send_error(call, error)
 
     def on_ping(self) -> bool:
@@ -147,7 +148,6 @@ class Dispatcher:
                 f"{call.method} is about a connection and what follows on it: send it over a "
                 "WebSocket. Over HTTP use table.state with a token, or GET /feed."
             )
-        session.charge(request_weight(call.params))
         self.queue.start(call, partial(handler, session, call), blocking=True)
 
     # Commands at a table
@@ -159,19 +159,15 @@ class Dispatcher:
         on disk; or it depends on presence.
         """
         params, absence = call.params, None
-        try:
-            membership = await self.session.find(params.table, token=params.token)
-            while method.absence:
-                absence = await self._context.absences.at_command(membership.live_table)
-                if membership.seat.is_committed():
-                    break
-                await membership.seat.wait_committed()
-            sender = membership.sender(method.right)
-            assert sender is not None  # the seat is on disk
-            self._submit(call, method, membership, sender, absence)
-        except (DealerError, asyncio.CancelledError):
-            self.session.budget.written.refund(call.charged)  # nothing was submitted
-            raise
+        membership = await self.session.find(params.table, token=params.token)
+        while method.absence:
+            absence = await self._context.absences.at_command(membership.live_table)
+            if membership.seat.is_committed():
+                break
+            await membership.seat.wait_committed()
+        sender = membership.sender(method.right)
+        assert sender is not None  # the seat is on disk
+        self._submit(call, method, membership, sender, absence)
 
     def _submit(
         self,
@@ -181,7 +177,7 @@ class Dispatcher:
         sender: Sender,
         absence: Absence | None = None,
     ) -> None:
-        """Make the command, charge what it costs beyond an event, and have it decided."""
+        """Make the command, charge what it will cost, and have it decided."""
         params, live_table, session = call.params, membership.live_table, self.session
         actor, scope = sender
         assert method.build is not None
@@ -189,14 +185,19 @@ class Dispatcher:
         if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
 
-        if type(command) is not Draw or command.count != 1 or command.whole:
-            self._charge(call, command, live_table.table)
-
         if actor.host and (method.host or actor.seat is None):
             scope = "host"
         key = None
         if params.cmd is not None:  # as `repeats.command_key` does, with a call less for a draw
             key = IdempotencyKey(scope, params.cmd, wire.content(call))
+
+        budget, written = session.budget, ONE_EVENT
+        if type(command) is not Draw or command.count != 1 or command.whole:
+            written = bytes_written(command, live_table.table)
+            if more := weight(command, live_table.table):
+                session.charge(more)
+        budget.written.tokens -= written
+        budget.cpu.tokens -= EVENT_SECONDS  # the square of so short a step is nothing
 
         if type(command) is DrawAtRandom:
             work = partial(
@@ -206,9 +207,9 @@ class Dispatcher:
                 key=key,
                 expect=params.expect,
             )
-            self.queue.start(call, partial(self._draw_at_random, call, method, work))
+            self.queue.start(call, partial(self._draw_at_random, call, method, written, work))
             return
-        done: OnResult = partial(self._on_outcome, call, method)
+        done: OnResult = partial(self._on_outcome, call, method, written)
         if actor.service and method.journal:
             done = partial(self._on_service_outcome, call, membership, done)
         execution = CommandExecution(
@@ -216,17 +217,22 @@ class Dispatcher:
         )
         self._context.in_flight += 1
         self.queue.submitted += 1
-        started_at = thread_time() if method.measured else 0.0
+        # A deck, a shuffle, a whole round take longer than their events say; the other commands
+        # move a few cards, or write a text.
+        is_long = method.host or method.automatic
+        started_at = thread_time() if is_long else 0.0
         self._context.service.processor.submit(live_table, execution)
-        if method.measured:
-            session.budget.cpu.step(thread_time() - started_at)
+        if is_long:
+            budget.cpu.step(thread_time() - started_at)
 
-    def _charge(self, call: wire.Call, command: Command, table: Table) -> None:
-        """Charge what a command costs beyond what it was charged on admission."""
-        before, call.charged = call.charged, bytes_written(command, table)
-        self.session.budget.written.charge(call.charged - before)
-        if more := weight(command, table):
-            self.session.charge(more)
+    def _settle(self, written: int, outcome: Outcome) -> None:
+        """Replace what a command was charged, `written` and an event's time, by what it cost."""
+        budget = self.session.budget
+        budget.cpu.refund(EVENT_SECONDS)
+        if isinstance(outcome, CommandResult):
+            budget.cpu.step(EVENT_SECONDS * len(outcome.events))
+        else:
+            budget.refund(written, outcome)
 
     def _on_service_outcome(
         self, call: wire.Call, membership: Membership, done: OnResult, outcome: Outcome
@@ -243,21 +249,17 @@ class Dispatcher:
             )
         done(outcome)
 
-    def _on_outcome(self, call: wire.Call, method: Method, outcome: Outcome) -> None:
+    def _on_outcome(self, call: wire.Call, method: Method, written: int, outcome: Outcome) -> None:
         """Answer a command, whose events the broadcaster has pushed to the others."""
         self._context.in_flight -= 1
         self.queue.submitted -= 1
-        budget, answers = self.session.budget, self.session.answers
+        answers = self.session.answers
         held = outcome.held if isinstance(outcome, CommandResult) else b""
         try:
+            if not isinstance(outcome, CommandResult) or len(outcome.events) != 1:
+                self._settle(written, outcome)
             if not isinstance(outcome, CommandResult):
-                budget.refund(call.charged, outcome)
                 raise outcome
-            count = len(outcome.events)
-            if count == 1:  # the square of so short a step is nothing
-                budget.cpu.tokens -= EVENT_SECONDS
-            else:
-                budget.cpu.step(EVENT_SECONDS * count)
             result = method.answer(outcome)
             unsent, held = held, b""  # `send_result` sends them, whatever happens
             answers.send_result(call, result, held=unsent)
@@ -269,12 +271,16 @@ class Dispatcher:
             self.queue.close_if_finished()
 
     async def _draw_at_random(
-        self, call: wire.Call, method: Method, work: Callable[[], Awaitable[CommandResult]]
+        self,
+        call: wire.Call,
+        method: Method,
+        written: int,
+        work: Callable[[], Awaitable[CommandResult]],
     ) -> None:
         try:
             done = await work()
         except DealerError as error:
-            self.session.budget.refund(call.charged, error)
+            self._settle(written, error)
             raise
-        self.session.budget.cpu.step(EVENT_SECONDS * len(done.events))
+        self._settle(written, done)
         self.session.answers.send_result(call, method.answer(done))

@@ -221,6 +221,7 @@ async def _answer_resume(session: Session, call: Call, membership: Membership, a
 async def session_hello(session: Session, call: Call) -> None:
     """Identify the server, and resume several tables at once."""
     q: p.SessionHello = call.params
+    session.charge(max(len(q.tokens) - 1, 0))
     if q.key is not None:
         session.identify(q.key)
     statuses: list[r.TableStatus] = []

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import get_type_hints
 
 from msgspec import Struct
 
-from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, BYTES_PER_EVENT
 from dealer.gateway.session import commands as c
 from dealer.gateway.session import joining, queries, seating
 from dealer.gateway.session.session import Session
@@ -19,9 +18,6 @@ from dealer.gateway.wire.protocol import Call
 
 Handler = Callable[[Session, Call], Awaitable[None]]
 """Answers a call itself; what follows the answer is sent after it."""
-
-ONE_EVENT = BYTES_PER_COMMIT + BYTES_PER_EVENT
-"""Bytes that every command is charged before it is decided; most of them move one card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +39,6 @@ class Method:
     sent by clients without a player's action, and have their own rate. Those that `pushes` is true
     of are about a connection and what follows on it: they need a WebSocket.
 
-    `written` are the bytes that it is charged on admission. A `measured` command takes longer than
-    its events say: a deck, a shuffle, a whole round; the others move a few cards, or write a text.
     """
 
     params: type[p.Params]
@@ -59,15 +53,10 @@ class Method:
     absence: bool = False
     automatic: bool = False
     pushes: bool = False
-    written: int = field(init=False)
-    measured: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        command = self.build is not None
-        if command:
+        if self.build is not None:
             object.__setattr__(self, "results", (get_type_hints(self.answer)["return"],))
-        object.__setattr__(self, "written", ONE_EVENT if command else 0)
-        object.__setattr__(self, "measured", command and (self.host or self.automatic))
 
     @property
     def summary(self) -> str:

@@ -78,15 +78,13 @@ class _Identified(Struct):
 class Call(Struct):
     """A decoded request; `id` is its JSON text, None where no answer is wanted.
 
-    `received` is when it was decoded, in seconds of `perf_counter`. `charged` are the bytes that
-    its client was charged for what it may write to disk.
+    `received` is when it was decoded, in seconds of `perf_counter`.
     """
 
     id: bytes | None
     method: str
     params: Any
     received: float
-    charged: int = 0
 
 
 class Fault(NamedTuple):
