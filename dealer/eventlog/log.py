@@ -129,7 +129,8 @@ class Log(ReadOnlyLog):
     async def run_in_transaction(self, work: Callable[[Connection], T]) -> T:
         """The result of `work(connection)`, called in a durable transaction of its own.
 
-        It runs on the writer thread between two batches; an exception rolls it back.
+        It runs on the writer thread between two batches, in the order of these calls; an exception
+        rolls it back.
         """
         result: T = await self.writer.enqueue(work, durable=True)
         return result

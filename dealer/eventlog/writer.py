@@ -13,7 +13,8 @@ thread, which also runs the idle work, one slice whenever the queue is empty, an
 | field | written by | kept consistent by |
 |---|---|---|
 | `_queue` | the loop appends, the committing thread takes | each step of a deque is atomic |
-| `_jobs` | the loop queues, the writer thread takes and puts back | the same |
+| `_jobs` | the loop appends, the writer thread takes | the same |
+| `_idle` | the loop appends, the writer thread takes and puts back | the same |
 | `_decided` | the committing thread appends, the loop takes | the same, and `_store_lock` |
 | `_store`, `_policy`, `_batch` | the committing thread | `_store_lock` |
 | `_loop_failure` | the loop, in a batch of its own | `_store_lock` |
@@ -21,6 +22,10 @@ thread, which also runs the idle work, one slice whenever the queue is empty, an
 | `_closing` | the loop, once | the writer thread reads it before it looks at the queue |
 | `_batches_since_job` | the writer thread | no other thread reads it |
 | `_flush_scheduled`, `_failure`, `full` | the loop | no other thread reads them |
+| `_opened`, `_stopped` | the loop, called by the writer thread | they are futures |
+
+Once the writer thread has ended, `_on_stopped` empties `_queue`, `_batch`, `_jobs` and `_idle` on
+the loop, and fills `_decided`: the other thread no longer exists.
 
 A store may keep appends and decide them later (`Store.append`). Then the thread calls it again when
 it says so, and `close` waits for them.
@@ -141,7 +146,8 @@ class Writer:
         # Filled by both threads in commit order and delivered by the loop alone.
         self._decided: deque[tuple[Sequence[Append], Sequence[Result], float]] = deque()
         self._batches_since_job = 0
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[_Job] = deque()  # the durable ones, before all idle work
+        self._idle: deque[_Job] = deque()
         # Held while the store is used. The store itself could lock, but then a commit of the loop
         # would fall between a batch of the thread and its entry in `_decided`.
         self._store_lock = Lock()
@@ -198,14 +204,14 @@ class Writer:
             self._loop.call_soon(self._flush)
 
     def enqueue(self, work: Callable[[Connection], Any], *, durable: bool) -> asyncio.Future[Any]:
-        """Queue work that runs between batches, in a transaction of its own."""
+        """Queue work that runs between batches, in a transaction of its own, in arrival order.
+
+        A `durable` one does not wait for idle work, of which there may always be more.
+        """
         self._require_running()
         future: asyncio.Future[Any] = self._loop.create_future()
-        job = _Job(work, durable=durable, future=future)
-        if durable:
-            self._jobs.appendleft(job)
-        else:
-            self._jobs.append(job)
+        queue = self._jobs if durable else self._idle
+        queue.append(_Job(work, durable=durable, future=future))
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
@@ -240,7 +246,7 @@ class Writer:
             finally:
                 self._store_lock.release()
             self._deliver()
-        if not done or self._jobs:
+        if not done or self._jobs or self._idle:
             self._wakeup.set()
 
     def _write_on_loop(self) -> bool:
@@ -305,8 +311,8 @@ class Writer:
             failures = [self._failure] * len(undecided)
             self._decided.append((undecided, failures, perf_counter()))
             self._deliver()
-        while self._jobs:
-            future = self._jobs.popleft().future
+        while jobs := self._jobs or self._idle:
+            future = jobs.popleft().future
             if self._failure is not None:
                 reject(future, self._failure)
             else:
@@ -342,7 +348,8 @@ class Writer:
     def _work(self) -> bool:
         """Write a batch, run a job, do maintenance; False if there was no batch and no job."""
         # Read first, so that appends that were queued before a job are written before it.
-        job_waits = bool(self._jobs)
+        jobs = self._jobs or self._idle
+        job_waits = bool(jobs)
         with self._store_lock:
             written = self._write_on_thread()
             maintenance_due = self._store.maintenance_due()
@@ -357,7 +364,7 @@ class Writer:
         if run_job or maintenance_due:
             with self._store_lock:
                 if run_job:
-                    self._run_job(self._jobs.popleft())
+                    self._run_job(jobs.popleft())
                     self._batches_since_job = 0
                 self._store.maintain()
         return written or run_job
@@ -385,7 +392,7 @@ class Writer:
             self._call_on_loop(reject, job.future, error)
             return
         if not job.durable and result:
-            self._jobs.append(job)
+            self._idle.append(job)
         else:
             self._call_on_loop(resolve, job.future, result if job.durable else None)
 

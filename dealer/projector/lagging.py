@@ -6,22 +6,27 @@ projected because it died or dropped it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
+from dealer.eventlog import EventRecord
 from dealer.eventlog.schema import lagging
-from dealer.projector.changes import on_postgres
+from dealer.projector.changes import StreamKey, on_postgres
 from dealer.projector.models import StreamId
+from dealer.projector.stream_projector import records
 
 # LEFT JOIN makes SQLite start with the few lagging streams, which have a partial index. One whose
 # next events are missing is a row without a version, so that its projection stops: else each poll
 # would find it again. The events of an archived one are being deleted.
 _HERE = "NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = {}.id)"
+_COLUMNS = """s.id, s.table_id, s.projected, s.version AS last,
+    e.version, e.type, e.schema, e.at, e.public, e.commitment, e.hidden"""
 _NEXT = f"""
-SELECT s.id, s.table_id, s.projected, s.version, e.version, e.type, e.schema, e.at, e.public,
-    e.commitment, e.hidden
+SELECT {_COLUMNS}
 FROM stream s LEFT JOIN event e ON e.stream = s.id AND e.version > s.projected
 WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({{}})
     AND {_HERE.format("s")}
@@ -43,8 +48,7 @@ WITH few AS MATERIALIZED (
                                          AS bigint))
     LIMIT ?
 )
-SELECT s.id, s.table_id, s.projected, s.version, e.version, e.type, e.schema, e.at, e.public,
-    e.commitment, e.hidden
+SELECT {_COLUMNS}
 FROM mine s LEFT JOIN LATERAL (
     SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
     ORDER BY e.version LIMIT ?
@@ -65,6 +69,18 @@ POLLS_PER_UNMARK = 30
 """Polls from one check of the marks to the next."""
 
 
+class Lagging(NamedTuple):
+    """A stream up to version `last` of which only those up to `projected` are in the read models.
+
+    `events` are the next ones; none if the log misses them.
+    """
+
+    stream: StreamKey
+    projected: int
+    last: int
+    events: list[EventRecord]
+
+
 class LaggingStreams:
     """Reads the next events of lagging streams, in rotation, at most `events` at a time."""
 
@@ -77,12 +93,17 @@ class LaggingStreams:
 
     def next(
         self, connection: Connection, *, without: Collection[StreamId], first: StreamId | None
-    ) -> Sequence[Any]:
-        """The next rows: (id, table_id, projected, version of the stream, then of the event
-        `stream_projector.COLUMNS`).
+    ) -> tuple[list[Lagging], bool]:
+        """The next ones, and whether there may be more events.
 
-        Streams in `without` are left out. If `first` lags, only its rows are returned.
+        Streams in `without` are left out. If `first` lags, only that is returned.
         """
+        rows = self._next(connection, without, first)
+        return _by_stream(rows), len(rows) == self._events
+
+    def _next(
+        self, connection: Connection, without: Collection[StreamId], first: StreamId | None
+    ) -> list[Row[Any]]:
         if first is not None:
             rows = self._select(connection, _before(first), first, without, self._events)
             if rows:
@@ -91,7 +112,7 @@ class LaggingStreams:
         rows = self._select(connection, after, None, without, self._events)
         if after is not None and len(rows) < self._events:
             rows += self._select(connection, None, after, without, self._events - len(rows))
-        self._after = rows[-1][0] if len(rows) == self._events else None
+        self._after = rows[-1].id if len(rows) == self._events else None
         return rows
 
     def is_stuck(self, connection: Connection, *, without: Collection[StreamId]) -> bool:
@@ -132,7 +153,7 @@ class LaggingStreams:
         upto: StreamId | None,
         without: Collection[StreamId],
         count: int,
-    ) -> list[Any]:
+    ) -> list[Row[Any]]:
         if on_postgres(connection):
             limits = (_CANDIDATES, count, count, count)
             parameters = (after or b"", upto or _HIGHEST, list(without), *limits)
@@ -140,6 +161,16 @@ class LaggingStreams:
         # Values from the database as literals: they may exceed the number of parameters.
         sql = _NEXT.format(",".join(map(str, without)))
         return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())
+
+
+def _by_stream(rows: list[Row[Any]]) -> list[Lagging]:
+    found = []
+    for _, group in groupby(rows, key=attrgetter("id")):
+        same = list(group)
+        row = same[0]
+        events = records(each for each in same if each.version is not None)
+        found.append(Lagging(StreamKey(row.id, row.table_id), row.projected, row.last, events))
+    return found
 
 
 def _before(stream_id: StreamId) -> StreamId:

@@ -179,10 +179,6 @@ class Rebuild:
             rows = records(
                 connection.exec_driver_sql(_ROWS, (stream_id, after, upto, limit)).fetchall()
             )
-            if not rows:
-                reason = f"Version {after + 1} is missing in the log."
-                self.stopped[stream_id] = Stopped(stream.table.hex(), after, reason)
-                break
             reached = self._streams.project(
                 connection, stream, after=after, rows=rows, upto=upto, into=self._pending
             )

@@ -17,9 +17,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from enum import Flag, auto
-from itertools import groupby
 from logging import getLogger
-from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -33,34 +31,39 @@ from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_pos
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.models import StreamId
 from dealer.projector.rebuild import schema_version
-from dealer.projector.stream_projector import Stopped, StreamProjector, records
+from dealer.projector.stream_projector import Stopped, StreamProjector
+
+
+class _Position(NamedTuple):
+    """A stream, and up to which version it is in the read models."""
+
+    stream_id: StreamId
+    projected: int
 
 
 class StreamPositions:
-    """Numbers and projected versions of the `bound` tables that were projected last.
+    """The positions of the `bound` tables that were projected last.
 
     They may be out of date: the update of `projected` is a compare-and-set.
     """
 
     def __init__(self, *, bound: int) -> None:
         self._bound = bound
-        self._known: OrderedDict[bytes, tuple[StreamId, int]] = OrderedDict()
+        self._known: OrderedDict[bytes, _Position] = OrderedDict()
 
-    def of(
-        self, connection: Connection, tables: Sequence[bytes]
-    ) -> dict[bytes, tuple[StreamId, int]]:
-        """(stream_id, projected) of each of these tables that the log has."""
+    def of(self, connection: Connection, tables: Sequence[bytes]) -> dict[bytes, _Position]:
+        """The position of each of these tables that the log has."""
         unknown = [table for table in tables if table not in self._known]
         dialect = connection.dialect.name
         select = f"SELECT {TABLE_ID[dialect]}, id, projected FROM stream"
         for sql, part in select_in(dialect, select, TABLE_ID[dialect], unknown):
             for table, stream_id, projected in connection.exec_driver_sql(sql, part):
-                self._known[table] = stream_id, projected
+                self._known[table] = _Position(stream_id, projected)
         return {table: self._known[table] for table in tables if table in self._known}
 
     def put(self, table: bytes, stream_id: StreamId, projected: int) -> None:
         """Remember a position; the oldest ones are forgotten."""
-        self._known[table] = stream_id, projected
+        self._known[table] = _Position(stream_id, projected)
         self._known.move_to_end(table)
         while len(self._known) > self._bound:
             self._known.popitem(last=False)
@@ -94,9 +97,6 @@ RECENT_EVENTS = 512
 """Events per slice that are in memory: some five milliseconds. Many small slices would take twice
 the processor time, and appends would wait for most of it."""
 
-Advance = tuple[int, StreamId, int]
-"""(reached, stream_id, projected): the update of one stream's `projected`."""
-
 TABLES = 2000
 """Cached table states, about 6 KiB each; `StreamProjector` bounds their bytes."""
 
@@ -111,12 +111,20 @@ class Due(Flag):
     CATCH_UP = auto()  # every lagging stream
 
 
-class _Slice(NamedTuple):
-    """What one transaction is to write: rows of the read models, and the streams' positions."""
+class _Advance(NamedTuple):
+    """The update of one stream's `projected`, in the order of the parameters of `_ADVANCE`."""
+
+    reached: int
+    stream_id: StreamId
+    projected: int
+
+
+class _Transaction(NamedTuple):
+    """What a slice is to write: rows of the read models, and the streams' positions."""
 
     connection: Connection
     changes: Changes
-    advances: list[Advance]
+    advances: list[_Advance]
 
 
 class Projector:
@@ -135,7 +143,6 @@ class Projector:
         self.stopped: dict[StreamId, Stopped] = {}
         self.done = 0
         self._recent = recent
-        self._events = events
         # What an earlier process has left is found by the first slice.
         self._due = Due.CATCH_UP
         self._read_log = False  # by the last slice
@@ -163,11 +170,11 @@ class Projector:
         was not committed for any reason, call `rolled_back`.
         """
         self._streams.begin_slice()
-        slice = _Slice(connection, Changes(), [])
-        more = self._project_next(slice)
-        self._writer.write(connection, slice.changes)
+        transaction = _Transaction(connection, Changes(), [])
+        more = self._project_next(transaction)
+        self._writer.write(connection, transaction.changes)
         self._require_same_tables(connection)
-        self._advance(slice)
+        self._advance(transaction)
         return more
 
     def rolled_back(self) -> None:
@@ -182,17 +189,17 @@ class Projector:
 
     # The steps of a slice
 
-    def _project_next(self, slice: _Slice) -> bool:
+    def _project_next(self, transaction: _Transaction) -> bool:
         """Fold the events of this slice, from memory or from the log; True if there are more."""
         recent = self._recent
         # Under load there are always recent events: every second slice may read the log, or what
         # other processes have left would never come.
         self._read_log = bool(self._due) and not self._read_log
         if recent is not None and recent.waiting and not self._read_log:
-            self._project_recent(slice, recent)
+            self._project_recent(transaction, recent)
             more = bool(self._due)
         else:
-            more = self._project_lagging(slice)
+            more = self._project_lagging(transaction)
         return more or (recent is not None and bool(recent.waiting))
 
     def _require_same_tables(self, connection: Connection) -> None:
@@ -210,44 +217,47 @@ class Projector:
         if self._streams.folding is None:
             self._written_to = None
 
-    def _advance(self, slice: _Slice) -> None:
+    def _advance(self, transaction: _Transaction) -> None:
         """Move the positions by compare-and-set, which rolls back one of two projectors."""
         # A lock on each stream before its events are read would also keep projectors apart, but
         # appends would wait for it.
-        lost = _not_advanced(slice.connection, slice.advances) if slice.advances else set()
-        if lost:
+        connection, _, advances = transaction
+        if lost := _not_advanced(connection, advances) if advances else set():
             self._contended |= lost
             raise ConcurrentUpdate(
                 "Another process wrote the same read models; this one tries again."
             )
-        self.done += sum(reached - projected for reached, _, projected in slice.advances)
+        self.done += sum(each.reached - each.projected for each in advances)
 
     # Folding
 
-    def _project_recent(self, slice: _Slice, recent: RecentEvents) -> None:
+    def _project_recent(self, transaction: _Transaction, recent: RecentEvents) -> None:
         """Project what this process committed; what does not follow is read from the log."""
         taken = recent.take(RECENT_EVENTS)
         tables = [table for table, _ in taken]
-        positions = self._positions.of(slice.connection, tables)
+        positions = self._positions.of(transaction.connection, tables)
         for table, found in taken:
-            stream_id, projected = positions.get(table, (None, 0))
-            if stream_id is None or stream_id in self.stopped or found[-1].version <= projected:
-                continue  # in the last case a slice that read the log has projected them
+            position, last = positions.get(table), found[-1].version
+            if position is None or position.stream_id in self.stopped:
+                continue
+            stream_id, projected = position
+            if last <= projected:
+                continue  # a slice that read the log has projected them
             if found[0].version > projected + 1:
                 self._due |= Due.CATCH_UP
                 continue
             found = found[projected + 1 - found[0].version :]
-            stream, last = StreamKey(stream_id, table), found[-1].version
-            reached = self._project(slice, stream, projected, found, upto=last)
+            stream = StreamKey(stream_id, table)
+            reached = self._project(transaction, stream, projected, found, upto=last)
             if reached < last and stream_id not in self.stopped:
                 recent.put_back(table, reached + 1)
         recent.projected(tables)
         if recent.pop_incomplete():
             self._due |= Due.CATCH_UP
 
-    def _project_lagging(self, slice: _Slice) -> bool:
+    def _project_lagging(self, transaction: _Transaction) -> bool:
         """Project lagging streams if that is due; True if there are more."""
-        connection = slice.connection
+        connection = transaction.connection
         if Due.POLL in self._due:
             self._due &= ~Due.POLL
             self._resume_advanced(connection)
@@ -258,15 +268,12 @@ class Projector:
             return False
         folding = self._streams.folding
         without = [*self.stopped, *self._contended]
-        rows = self._lagging.next(connection, without=without, first=folding)
-        if folding is not None and (not rows or rows[0][0] != folding):
+        found, more = self._lagging.next(connection, without=without, first=folding)
+        if folding is not None and (not found or found[0].stream.id != folding):
             self._streams.forget_rounds()  # another node has projected it, or is at it
-        for stream_id, group in groupby(rows, key=itemgetter(0)):
-            found = list(group)
-            _, table, projected, upto = found[0][:4]
-            events = records(row[4:] for row in found)
-            self._project(slice, StreamKey(stream_id, table), projected, events, upto=upto)
-        if len(rows) == self._events or self._streams.slice_full or folding is not None:
+        for each in found:
+            self._project(transaction, each.stream, each.projected, each.events, upto=each.last)
+        if more or self._streams.slice_full or folding is not None:
             return True
         again, self._contended = bool(self._contended), set()
         self._due = Due.CATCH_UP if again else Due.NOTHING
@@ -284,7 +291,7 @@ class Projector:
 
     def _project(
         self,
-        slice: _Slice,
+        transaction: _Transaction,
         stream: StreamKey,
         projected: int,
         rows: Sequence[EventRecord],
@@ -292,21 +299,23 @@ class Projector:
         upto: int,
     ) -> int:
         """Project one stream's next events; the version that was reached."""
+        connection = transaction.connection
         reached = self._streams.project(
-            slice.connection, stream, after=projected, rows=rows, upto=upto, into=slice.changes
+            connection, stream, after=projected, rows=rows, upto=upto, into=transaction.changes
         )
         if reached.stopped is not None:
             # What looks like damage may be a table that was archived since its rows were read.
-            at = slice.connection.exec_driver_sql(_PROJECTED, (stream.id,)).scalar()
+            at = connection.exec_driver_sql(_PROJECTED, (stream.id,)).scalar()
             if at != projected:
                 raise ConcurrentUpdate(
                     "Another process has projected or archived a table; this one tries again."
                 )
             self.stopped[stream.id] = reached.stopped
-            fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
+            table, version, sentence = reached.stopped
+            fields = {"table": table, "version": version, "says": sentence}
             _log.error("projection of a table stopped", extra={"fields": fields})
         if reached.version > projected:
-            slice.advances.append((reached.version, stream.id, projected))
+            transaction.advances.append(_Advance(reached.version, stream.id, projected))
         self._positions.put(stream.table, stream.id, reached.version)
         return reached.version
 
@@ -315,12 +324,12 @@ def events_per_slice(dialect: Dialect) -> int:
     return EVENTS_ON_POSTGRES if dialect == "postgresql" else EVENTS
 
 
-def _not_advanced(connection: Connection, advances: list[Advance]) -> set[StreamId]:
+def _not_advanced(connection: Connection, advances: list[_Advance]) -> set[StreamId]:
     """Update `projected`; returns the streams that were locked or not at the expected position."""
     if on_postgres(connection):
         columns = tuple(map(list, zip(*advances, strict=True)))
-        advanced = {stream_id for (stream_id,) in connection.exec_driver_sql(_ADVANCE_ALL, columns)}
-        return {stream_id for _, stream_id, _ in advances} - advanced
+        advanced = set(connection.exec_driver_sql(_ADVANCE_ALL, columns).scalars())
+        return {each.stream_id for each in advances} - advanced
     if connection.exec_driver_sql(_ADVANCE, advances).rowcount == len(advances):
         return set()
-    return {stream_id for _, stream_id, _ in advances}
+    return {each.stream_id for each in advances}

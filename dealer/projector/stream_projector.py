@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import EventRecord
@@ -52,12 +52,14 @@ _BACKWARDS = (
 _CHUNK = 256
 
 
-def records(rows: Iterable[Sequence[Any]]) -> list[EventRecord]:
-    """The events of rows of `COLUMNS`."""
+def records(rows: Iterable[Row[Any]]) -> list[EventRecord]:
+    """The events of rows that have `COLUMNS`."""
     found = []
-    for version, kind, schema, at, stored, commitment, hidden in rows:
-        type, public = decode_public(kind, stored, hidden)
-        found.append(EventRecord(version, type, schema, at, public, commitment, hidden))
+    for row in rows:
+        type, public = decode_public(row.type, row.public, row.hidden)
+        found.append(
+            EventRecord(row.version, type, row.schema, row.at, public, row.commitment, row.hidden)
+        )
     return found
 
 
@@ -169,9 +171,12 @@ class StreamProjector:
     ) -> Reached:
         """Add to `into` the changes by `rows`, the events after version `after`.
 
-        The rest of a closed round is read from the log if its end is at most at version `upto`.
+        It stops if there are none: then they are missing in the log. The rest of a closed round is
+        read from the log if its end is at most at version `upto`.
         """
         version, end = after, after + len(rows)
+        if not rows:
+            return Reached(version, _missing(stream, version))
         while version < end:
             rest = rows[version - after :]
             if rest[0].version != version + 1:

@@ -552,6 +552,30 @@ async def test_appends_precede_slices_and_slices_do_not_starve(
     assert order.index("slice") < 199, "under load the slice was never done"
 
 
+async def test_transactions_run_in_their_order_and_before_idle_work(
+    database: TemporaryDatabase,
+) -> None:
+    async with await database.open() as log:
+        begun, queued = Event(), Event()
+        order: list[str] = []
+
+        def first(_: Connection) -> None:
+            begun.set()
+            assert queued.wait(60)
+
+        def work(name: str, _: Connection) -> bool:
+            order.append(name)
+            return False
+
+        waiting = asyncio.ensure_future(log.run_in_transaction(first))
+        await asyncio.to_thread(begun.wait, 60)
+        idle = log.run_when_idle(partial(work, "idle"))
+        later = [log.writer.enqueue(partial(work, name), durable=True) for name in "abc"]
+        queued.set()
+        await asyncio.gather(waiting, idle, *later)
+        assert order == ["a", "b", "c", "idle"]
+
+
 async def test_closing_cancels_idle_work(database: TemporaryDatabase) -> None:
     log = await database.open()
     scheduled = log.run_when_idle(lambda _: True)

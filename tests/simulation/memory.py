@@ -46,6 +46,7 @@ EMPTY = (
     "SharedPresence._written",
     "StoredSavepoints._writing",
     "TableCache._loading",
+    "Writer._idle",
     "Writer._jobs",
 )
 """What has no elements once the clients have left."""
