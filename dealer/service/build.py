@@ -1,5 +1,5 @@
 """Opens the log, the key and the service, starts the background tasks, and closes all of it in the
-opposite order. Two of the tasks watch the database file and sync the high-water mark.
+opposite order.
 """
 
 from __future__ import annotations
@@ -7,17 +7,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from dealer.errors import ConfigurationError, DatabaseReplaced, DealerError
+from dealer.errors import ConfigurationError
 from dealer.eventlog import Append, Appended, Log, Result, key_file, load_house_keys
 from dealer.eventlog.address import database_file
 from dealer.eventlog.health import DamagedTables
-from dealer.eventlog.high_water_mark import HighWaterMark, read_marks
+from dealer.eventlog.high_water_mark import HighWaterMark, MarkRecord, read_marks
 from dealer.eventlog.keys import MASTER_BYTES, HouseKeys, key_checks, require_database
 from dealer.eventlog.recent import RecentEvents
 from dealer.feed.feed import Feed
@@ -39,13 +39,9 @@ from dealer.service.nodes.head_poller import HeadPoller
 from dealer.service.nodes.presence import SharedPresence
 from dealer.service.operations.close_tables import AutoClose
 from dealer.service.operations.restore_check import (
-    Home,
     close_if_restored,
-    find_lost,
-    generations,
+    keep_mark,
     log_id,
-    next_generation,
-    record_home,
     require_unused,
 )
 from dealer.service.reading.checkpoints import Checkpoints
@@ -119,14 +115,50 @@ async def open_service(
     `Log.open`. Raises DatabaseError, HouseKeyError or ConfigurationError.
     """
     file = key_file(database, house_key)
+    async with _open_log(database, file, marks, log) as opened:
+        disk = None
+        if opened.log.dialect == "sqlite":
+            disk = database_file(database).absolute().parent
+        service = make_service(
+            opened.log,
+            opened.keys,
+            options,
+            mark=opened.mark,
+            maintenance=MaintenanceMode(keys=(opened.keys, file), folder=disk, floor=disk_floor),
+        )
+        await _check_environment(service)
+        closer = AutoClose(
+            service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
+        )
+        async with _background(service, closer), _followers(service, opened):
+            yield service
+
+
+class _Opened(NamedTuple):
+    """The log, the keys of its house, and its mark, None where none can be kept.
+
+    `lines` are those of the marks before this start.
+    """
+
+    log: Log
+    keys: HouseKeys
+    mark: HighWaterMark | None
+    lines: Sequence[MarkRecord]
+
+
+@asynccontextmanager
+async def _open_log(
+    database: str, file: Path, marks: Path | None, settings: dict[str, Any]
+) -> AsyncIterator[_Opened]:
     await asyncio.to_thread(require_database, database, file)
     # Read before the log: other processes write marks after their commits.
     lines = await asyncio.to_thread(read_marks, file, folder=marks)
-    with ExitStack() as after_the_log:
-        async with await Log.open(database, **log) as database_log:
-            if not await key_checks(database_log):
-                require_unused(lines, database=database_log.name, key=str(file))
-            key = await load_house_keys(database_log, file, fresh=secrets.token_bytes(MASTER_BYTES))
+    mark: HighWaterMark | None = None
+    try:
+        async with await Log.open(database, **settings) as log:
+            if not await key_checks(log):
+                require_unused(lines, database=log.name, key=str(file))
+            keys = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
             mark = await asyncio.to_thread(
                 HighWaterMark.take, file, fresh=secrets.token_bytes(16), folder=marks
             )
@@ -134,41 +166,11 @@ async def open_service(
                 fields = {"folder": str(marks or file.parent)}
                 log_.warning("no high-water mark", extra={"fields": fields})
             else:
-                # Closed after the log, which still writes its queue and marks it.
-                after_the_log.callback(mark.close)
-                database_log.writer.written_listeners.append(mark.wrote)
-            disk = None
-            if database_log.dialect == "sqlite":
-                disk = database_file(database).absolute().parent
-            service = make_service(
-                database_log,
-                key,
-                options,
-                mark=mark,
-                maintenance=MaintenanceMode(keys=(key, file), folder=disk, floor=disk_floor),
-            )
-            await _check_environment(service)
-            closer = AutoClose(
-                service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
-            )
-            async with _background(service, closer):
-                generation = await close_if_restored(
-                    service, database_log, lines, folder=None if mark is None else mark.folder
-                )
-                # After the check: what it wrote, and the generation, determine the positions.
-                await service.feed.open()
-                works = BackgroundTasks()
-                try:
-                    works.start(service.feed.scheduler.run())
-                    works.start(service.webhooks.run())
-                    if mark is not None:
-                        # Not before: the marks of what closed the tables would replace those that
-                        # name the lost events, and after a crash these would not be missed.
-                        mark.begin(await log_id(database_log), generation)
-                        works.start(keep_mark(mark, database_log))
-                    yield service
-                finally:
-                    await works.close()
+                log.writer.written_listeners.append(mark.wrote)
+            yield _Opened(log, keys, mark, lines)
+    finally:
+        if mark is not None:
+            mark.close()  # after the log, which still writes its queue and marks it
 
 
 def make_service(
@@ -304,7 +306,7 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
     works.start(service.head_poller.run())
     works.start(service.maintenance.run(log))
     works.start(keys.run(log))
-    works.start(watch_file(log, service.stats))
+    works.start(service.stats.watch_file(log))
     works.start(closer.run())
     works.start(service.openers.run())
     try:
@@ -317,44 +319,24 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
             await hints.close()
 
 
-FILE_SECONDS = 0.5
-"""Seconds between checks that the database file is still the one that was opened."""
-
-MARK_SECONDS = 1.0
-"""Seconds between syncs of the mark, and reads of the log's generation."""
-
-
-async def watch_file(log: Log, stats: CommitStats) -> None:
-    """Return once the file of this log was deleted or replaced; by then every use of it raises."""
-    while True:
-        try:
-            await log.require_file()
-        except DatabaseReplaced as error:
-            stats.failing = True
-            log_.error("database file lost", extra={"fields": {"says": str(error)}})
-            return
-        except DealerError:
-            pass  # other errors reach the callers that use the log
-        await asyncio.sleep(FILE_SECONDS)
-
-
-async def keep_mark(mark: HighWaterMark, log: Log) -> None:
-    """Sync the mark, and restart it when another node has handled a restored log.
-
-    When the log is in another database, as after a failover, and has the newest events of this
-    process, that is recorded, so that the next start does not take it for a copy.
-    """
-    known = await generations(log)
-    database = await log.reader.identity()
-    while True:
-        await asyncio.sleep(MARK_SECONDS)
-        await asyncio.to_thread(mark.sync)
-        with suppress(DealerError):
-            generation = await next_generation(log, len(known))
-            if generation is not None:
-                known.append(generation)
-                mark.begin(mark.log, generation)
-            found = await log.reader.identity()
-            if found != database and await find_lost(log, mark.records()) is None:
-                await record_home(log, Home(found, mark.folder))
-                database = found
+@asynccontextmanager
+async def _followers(service: Service, opened: _Opened) -> AsyncIterator[None]:
+    """What follows the log: the feed, webhooks and the mark, once a restored log was handled."""
+    log, mark = opened.log, opened.mark
+    generation = await close_if_restored(
+        service, log, opened.lines, folder=None if mark is None else mark.folder
+    )
+    # After the check: what it wrote, and the generation, determine the positions.
+    await service.feed.open()
+    works = BackgroundTasks()
+    try:
+        works.start(service.feed.scheduler.run())
+        works.start(service.webhooks.run())
+        if mark is not None:
+            # Not before: the marks of what closed the tables would replace those that name the
+            # lost events, and after a crash these would not be missed.
+            mark.begin(await log_id(log), generation)
+            works.start(keep_mark(mark, log))
+        yield
+    finally:
+        await works.close()

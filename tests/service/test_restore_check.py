@@ -21,7 +21,7 @@ from dealer.eventlog.protocols import Reader
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
 from dealer.proof.verify import verify
-from dealer.service import Service, build
+from dealer.service import Service
 from dealer.service.build import open_service
 from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.identity.admin import read_journal
@@ -362,7 +362,7 @@ async def test_a_running_node_follows_its_log_to_another_database(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failover that lost nothing: the next start does not close its tables."""
-    monkeypatch.setattr(build, "MARK_SECONDS", 0.01)
+    monkeypatch.setattr(restore_check, "MARK_SECONDS", 0.01)
     identify(monkeypatch, "before")
     async with opened() as service:
         live_table = await table_with_a_draw(service)
@@ -385,11 +385,11 @@ async def test_a_running_node_does_not_follow_where_its_events_are_lost(
         asked.set()
         return MarkRecord(bytes(8), bytes(16), bytes(16), 9, bytes(32))
 
-    monkeypatch.setattr(build, "MARK_SECONDS", 0.01)
+    monkeypatch.setattr(restore_check, "MARK_SECONDS", 0.01)
     async with opened() as service:
         await table_with_a_draw(service)
         before = await restore_check.homes(service.log)
-        monkeypatch.setattr(build, "find_lost", lost)
+        monkeypatch.setattr(restore_check, "find_lost", lost)
         identify(monkeypatch, "after")
         async with asyncio.timeout(30):
             await asked.wait()
@@ -451,7 +451,7 @@ async def test_events_of_other_nodes_are_in_the_mark(
 async def test_a_running_node_adopts_the_new_generation(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "MARK_SECONDS", 0.01)
+    monkeypatch.setattr(restore_check, "MARK_SECONDS", 0.01)
     async with opened() as service:
         live_table = await table_with_a_draw(service)
         await service.log.put_metadata("generation.1", b"g" * 16)

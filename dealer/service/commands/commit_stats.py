@@ -5,13 +5,14 @@ There are no counts by table or player.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
-from dealer.errors import DealerError
-from dealer.eventlog import Append, Appended, Conflict, Result
+from dealer.errors import DatabaseReplaced, DealerError
+from dealer.eventlog import Append, Appended, Conflict, Log, Result
 from dealer.histogram import Histogram
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -20,7 +21,10 @@ BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 EVENTS = (1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 500.0, 1000.0)
 """Upper bounds for the number of events in an append."""
 
-log = logging.getLogger(__name__)
+FILE_SECONDS = 0.5
+"""Seconds between checks that the database file is still the one that was opened."""
+
+log_ = logging.getLogger(__name__)
 
 
 class CommitStats:
@@ -28,7 +32,7 @@ class CommitStats:
 
     `appends` counts by outcome (written, conflict, known, failed); `batches` by the first bound of
     `BATCHES` that they fit under, the last element for larger ones; `events` has the events of
-    each append; `failing` is set since a batch failed.
+    each append; `failing` is set since a batch failed, or the database file was lost.
     """
 
     def __init__(self) -> None:
@@ -58,14 +62,27 @@ class CommitStats:
                 failure = result
             elif kind is Conflict:
                 self.appends["conflict"] += 1
-                log.debug("conflict", extra={"fields": {"table": append.table.hex()}})
+                log_.debug("conflict", extra={"fields": {"table": append.table.hex()}})
             else:
                 self.appends["known"] += 1
         self.appends["written"] += written
         if failure is not None:
             if not self.failing:
-                log.error("database failing", extra={"fields": {"says": str(failure)}})
+                log_.error("database failing", extra={"fields": {"says": str(failure)}})
             self.failing = True
         elif self.failing and written:
             self.failing = False
-            log.warning("database recovered")
+            log_.warning("database recovered")
+
+    async def watch_file(self, log: Log) -> None:
+        """Return once the log's file was deleted or replaced; by then every use of it raises."""
+        while True:
+            try:
+                await log.require_file()
+            except DatabaseReplaced as error:
+                self.failing = True
+                log_.error("database file lost", extra={"fields": {"says": str(error)}})
+                return
+            except DealerError:
+                pass  # other errors reach the callers that use the log
+            await asyncio.sleep(FILE_SECONDS)

@@ -17,25 +17,31 @@ generation that the log does not have was written after the backup.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from dealer.errors import (
     DatabaseDamaged,
+    DealerError,
     HouseKeyError,
     TableArchived,
     TableIsClosed,
     UnknownTable,
 )
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog.high_water_mark import FIRST, MarkRecord, leaf_digest
+from dealer.eventlog.high_water_mark import FIRST, HighWaterMark, MarkRecord, leaf_digest
 from dealer.feed.positions import record_end
 from dealer.service.identity.admin import AdminService
 from dealer.service.operations.close_tables import close_tables, open_tables
 from dealer.service.service import Service
 from dealer.service.tables import archive as archived
+
+MARK_SECONDS = 1.0
+"""Seconds between syncs of the mark, and reads of the log's generation."""
 
 log_ = logging.getLogger(__name__)
 
@@ -211,3 +217,25 @@ async def _close_all(
     await record_end(log, number)
     await admin.note("restore", "house", why=why, details={**loss, "closed": closed})
     await log.put_metadata(f"{_GENERATION}{number}", secrets.token_bytes(16))
+
+
+async def keep_mark(mark: HighWaterMark, log: Log) -> None:
+    """Sync the mark, and restart it when another node has handled a restored log.
+
+    When the log is in another database, as after a failover, and has the newest events of this
+    process, that is recorded, so that the next start does not take it for a copy.
+    """
+    known = await generations(log)
+    database = await log.reader.identity()
+    while True:
+        await asyncio.sleep(MARK_SECONDS)
+        await asyncio.to_thread(mark.sync)
+        with suppress(DealerError):
+            generation = await next_generation(log, len(known))
+            if generation is not None:
+                known.append(generation)
+                mark.begin(mark.log, generation)
+            found = await log.reader.identity()
+            if found != database and await find_lost(log, mark.records()) is None:
+                await record_home(log, Home(found, mark.folder))
+                database = found

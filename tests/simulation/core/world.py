@@ -18,7 +18,8 @@ from random import Random
 from typing import Any
 
 from dealer.errors import DealerError
-from dealer.service import Service, build
+from dealer.service import Service
+from dealer.service.commands.commit_stats import CommitStats
 from dealer.service.operations.close_tables import AutoClose
 from dealer.service.reading.lobby import Openers
 from dealer.webhooks.runner import WebhookRunner
@@ -236,7 +237,7 @@ async def _idle(*_: object) -> None:
 
 
 _IDLE = (
-    (build, "watch_file"),
+    (CommitStats, "watch_file"),
     (AutoClose, "run"),
     (Openers, "run"),
     (WebhookRunner, "run"),
