@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from dealer.game.cards import STANDARD, build
+from dealer.gateway.presence.membership import SubscriptionState
 from tests.gateway.rpc_client import Refusal, refusal
 from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
 
@@ -453,7 +454,9 @@ async def test_the_event_and_the_answer_of_a_draw_are_one_write_to_its_player(
     mine = [data for data in written if b'"id":' in data]
     assert len(mine) == 1
     assert mine[0].index(b'"private":') < mine[0].index(b'"result":')
-    assert len(written) == sum(each.live for each in live_table.subscribers)
+    assert len(written) == sum(
+        each.state is SubscriptionState.LIVE for each in live_table.subscribers
+    )
 
 
 def both(

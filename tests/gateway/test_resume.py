@@ -10,7 +10,7 @@ import pytest
 
 from dealer.errors import DatabaseDamaged, DatabaseLocked, DatabaseUnavailable, Overloaded
 from dealer.game.state import SeatHolder
-from dealer.gateway.presence.membership import Membership
+from dealer.gateway.presence.membership import Membership, SubscriptionState
 from dealer.gateway.push import backlog
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
@@ -337,6 +337,6 @@ async def test_a_subscription_for_a_seat_that_is_lost_has_no_viewer(gateway, con
     gateway.context.backlog.start(subscription, after=live_table.committed)
     assert subscription.task is not None
     await subscription.task
-    assert subscription.live
+    assert subscription.state is SubscriptionState.LIVE
     assert subscription.viewer is None
     gateway.context.backlog.end(subscription)

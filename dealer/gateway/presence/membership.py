@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import NamedTuple
 
 from dealer.errors import NotEntitled, VersionConflict
@@ -120,19 +121,23 @@ class Membership:
             holder = table.earliest(holder)
         return f"seat:{holder.seat}:{holder.taken_at}"
 
-    def sender(self, right: str | None) -> Sender | None:
-        """The sender of this connection's next command; None for a seat that is not yet on disk.
+    def sender(self, right: str | None, token: str | None = None) -> Sender | None:
+        """The sender of this connection's next command, which came with `token`, None without one.
 
+        None for a seat that is not yet on disk, or a token that this connection has not verified.
         A service's key needs `right`, None for no right. Raises NotEntitled without it, and to a
         stranger at a private table, before any other refusal, which would reveal its state.
         """
-        table = self.live_table.table
+        table, sender = self.live_table.table, None
         if self._sender is not None and not table.moved:
-            player, sender = self._sender
+            player, known = self._sender
             # A player has an object of their own as long as they have the seat.
-            if player is None or table.seats.get(sender.actor.seat or 0) is player:
-                return sender
-        return self._new_sender(right) if self.seat.is_committed() else None
+            if player is None or table.seats.get(known.actor.seat or 0) is player:
+                sender = known
+        if sender is None and self.seat.is_committed():
+            sender = self._new_sender(right)
+        # Last: where a seat was given up, the step above has forgotten its tokens.
+        return sender if token is None or token in self.seat.tokens else None
 
     def _new_sender(self, right: str | None) -> Sender:
         holder = self.seat.refresh()
@@ -149,13 +154,24 @@ class Membership:
         return sender
 
 
+class SubscriptionState(Enum):
+    """What is pushed to a subscription. `Backlog` and `Broadcaster` change it."""
+
+    NEW = auto()  # nothing yet; it only keeps the table in memory
+    PAUSED = auto()  # nothing, while an answer is made that says where it continues
+    BEHIND = auto()  # a task sends what it has missed
+    LIVE = auto()  # it is up to date: events are written in the callback of the commit
+    ENDED = auto()
+
+
 @dataclass(slots=True, eq=False)
 class Subscription:
     """One session's cursor into one table.
 
     `viewer` is the player whose private faces are pushed, SPECTATOR for none; it follows the
     membership's seat only from the answer that confirms it. `cursor` is the last version that was
-    sent. `presence` is the last attendance sent to the client, encoded; None if it never asked.
+    sent; `task` is that of a subscription that is BEHIND. `presence` is the last attendance sent to
+    the client, encoded; None if it never asked.
     """
 
     transport: Transport
@@ -164,9 +180,7 @@ class Subscription:
     viewer: Viewer = SPECTATOR
     presence: bytes | None = None
     cursor: int = 0
-    started: bool = False
-    live: bool = False  # up to date: events are written in the callback of the commit
-    ended: bool = False
+    state: SubscriptionState = SubscriptionState.NEW
     task: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
@@ -178,8 +192,16 @@ class Subscription:
 
     def is_up_to(self, version: int) -> bool:
         """Whether every event up to a version was sent, or none is to be sent at all."""
-        return self.ended or not self.started or (self.live and self.cursor >= version)
+        is_live = self.state is SubscriptionState.LIVE
+        return not self.is_started() or (is_live and self.cursor >= version)
 
     def only_watches(self) -> bool:
         """Whether events are pushed to it as to a spectator."""
-        return self.started and self.membership.is_spectator()
+        return self.is_started() and self.membership.is_spectator()
+
+    def is_ended(self) -> bool:
+        return self.state is SubscriptionState.ENDED
+
+    def is_started(self) -> bool:
+        """Whether events are pushed to it, now or after a pause."""
+        return self.state not in (SubscriptionState.NEW, SubscriptionState.ENDED)

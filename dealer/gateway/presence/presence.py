@@ -100,7 +100,7 @@ class Presence:
 
     def follow(self, subscription: Subscription, attendance: r.Presence) -> None:
         """Notify of changes from now on, after `attendance` was sent."""
-        if not subscription.ended:
+        if not subscription.is_ended():
             self._followed.add(subscription.live_table)
             subscription.presence = wire.encode(attendance)
 

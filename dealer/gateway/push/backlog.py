@@ -30,7 +30,7 @@ from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
-from dealer.gateway.presence.membership import Subscription
+from dealer.gateway.presence.membership import Subscription, SubscriptionState
 from dealer.gateway.presence.presence import Presence
 from dealer.gateway.rate_limit.cpu_time import LongAnswers, metered
 from dealer.gateway.wire import protocol as wire
@@ -42,6 +42,8 @@ _SEAT_GIVEN_UP = frozenset(kind.__name__ for kind in get_args(SeatGivenUp))
 
 RETRY_SECONDS = 0.5
 """About how long a task waits before it reads an unavailable database again."""
+
+PAUSED = SubscriptionState.PAUSED
 
 log = logging.getLogger(__name__)
 
@@ -76,16 +78,16 @@ class Backlog:
         With `say_resumed`, the notification `resumed` separates the two.
         """
         self.stop(subscription)
-        if subscription.ended:
+        if subscription.is_ended():
             return
-        subscription.started = True
-        self._presence.changed(subscription.live_table)
         subscription.cursor = after
         self.catch_up(subscription, begins=True, say_resumed=say_resumed)
+        self._presence.changed(subscription.live_table)
 
     def stop(self, subscription: Subscription) -> None:
         """Push nothing until the next `start`."""
-        subscription.live = False
+        if subscription.is_started():
+            subscription.state = PAUSED
         if subscription.task is not None:
             subscription.task.cancel()
             subscription.task = None
@@ -97,14 +99,14 @@ class Backlog:
         try:
             yield
         except Exception:
-            if subscription.started:
+            if subscription.state is PAUSED:
                 self.start(subscription, after=subscription.cursor)
             raise
 
     def end(self, subscription: Subscription) -> None:
         """Push nothing more, and release the table."""
         self.stop(subscription)
-        subscription.ended = True
+        subscription.state = SubscriptionState.ENDED
         self._service.unsubscribe(subscription.live_table, subscription)
         self._presence.changed(subscription.live_table)
 
@@ -124,24 +126,24 @@ class Backlog:
 
         Where it `begins`, the seat may have been left while the answer was being made.
         """
-        subscription.live = False
+        subscription.state = SubscriptionState.BEHIND
         work = partial(self._run, subscription, begins, say_resumed)
         subscription.task = self._tasks.start(metered(work, subscription.transport.budget.cpu))
 
     async def send_until(self, subscription: Subscription, *, upto: int) -> None:
-        """Send a stopped subscription, if it was started before, its backlog up to a version."""
-        while subscription.started and not subscription.ended and subscription.cursor < upto:
+        """Send a paused subscription its backlog up to a version; nothing to a new one."""
+        while subscription.state is PAUSED and subscription.cursor < upto:
             await self._send_chunk(subscription, upto=upto)
 
     async def _run(self, subscription: Subscription, begins: bool, say_resumed: bool) -> None:
-        if not await self._send_when_readable(subscription, begins) or subscription.ended:
+        if not await self._send_when_readable(subscription, begins) or subscription.is_ended():
             return
         if say_resumed:
             table = subscription.live_table.table_id
             notice = r.ResumedNotice(table=table, version=subscription.cursor)
             subscription.transport.write(wire.text_frame(wire.notification("resumed", notice)))
         # No await since the cursor was compared: nothing can have been committed meanwhile.
-        subscription.live = True
+        subscription.state = SubscriptionState.LIVE
         subscription.task = None
 
     async def _send_when_readable(self, subscription: Subscription, begins: bool) -> bool:
@@ -150,7 +152,7 @@ class Backlog:
             try:
                 if begins:
                     await self._follow_seat(subscription)
-                if not subscription.ended:
+                if not subscription.is_ended():
                     await self._send_all(subscription)
                 return True
             except (DatabaseUnavailable, DatabaseLocked, Overloaded, Unavailable):
@@ -175,7 +177,7 @@ class Backlog:
         if subscription.cursor > live_table.committed:
             await self._send_reset(subscription)
         await self._send_awaited_checkpoint(subscription)
-        while subscription.cursor < live_table.committed and not subscription.ended:
+        while subscription.cursor < live_table.committed and not subscription.is_ended():
             await self._send_chunk(subscription)
 
     async def _follow_seat(self, subscription: Subscription) -> None:
@@ -198,7 +200,7 @@ class Backlog:
 
     async def _send_next(self, subscription: Subscription, upto: int | None) -> None:
         live_table, after = subscription.live_table, subscription.cursor
-        if subscription.ended or after >= live_table.committed:
+        if subscription.is_ended() or after >= live_table.committed:
             return
         limit = self._limits.chunk if upto is None else min(self._limits.chunk, upto - after)
         entries = await self._service.reader.entries(live_table, after, limit)
@@ -222,7 +224,7 @@ class Backlog:
     async def _send_reset(self, subscription: Subscription) -> None:
         """Send a snapshot without a consistency proof: the log does not hold the old version."""
         await self._follow_seat(subscription)
-        if subscription.ended:
+        if subscription.is_ended():
             return
         async with self._long_answers.permit(subscription.transport.budget):
             snapshot = await self._service.checkpoints.snapshot(

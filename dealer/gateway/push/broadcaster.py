@@ -16,7 +16,7 @@ from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.presence.absence import Absences
-from dealer.gateway.presence.membership import Membership, Subscription
+from dealer.gateway.presence.membership import Membership, Subscription, SubscriptionState
 from dealer.gateway.presence.presence import SEAT_TYPES, Presence
 from dealer.gateway.push.backlog import Backlog, checkpoint_frame, seats_left
 from dealer.gateway.transport import Transport
@@ -25,6 +25,8 @@ from dealer.service import CommitNotice, LiveTable, Service
 
 PAST_ANY_VERSION = 2**63
 """The cursor of a subscription that was sent events which the log no longer holds."""
+
+LIVE = SubscriptionState.LIVE
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +87,7 @@ class Broadcaster:
             notes += checkpoint_frame(live_table.table_id, size, note)
         if not entries:
             for subscription in tuple(subscribers):
-                if subscription.live and not subscription.transport.paused:
+                if subscription.state is LIVE and not subscription.transport.paused:
                     subscription.transport.write(notes)
             return
 
@@ -100,7 +102,7 @@ class Broadcaster:
         common = wire.event_frame(entries, SPECTATOR) + notes
 
         for subscription in tuple(subscribers):
-            if not subscription.live:
+            if subscription.state is not LIVE:
                 continue
             if subscription.transport.paused or subscription.cursor != before:
                 self._metrics.slowed += 1
@@ -140,9 +142,9 @@ class Broadcaster:
                 subscription.transport.close_with(
                     CloseCode.TRY_AGAIN_LATER, "the log no longer holds this table"
                 )
-            elif subscription.started:
+            else:
                 subscription.cursor = PAST_ANY_VERSION
-                if subscription.live or subscription.task is not None:
+                if subscription.state in (LIVE, SubscriptionState.BEHIND):
                     self._backlog.stop(subscription)
                     self._backlog.catch_up(subscription)
 

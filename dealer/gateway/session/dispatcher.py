@@ -96,8 +96,8 @@ class Dispatcher:
             table, token = params.table, params.token
             membership = session.default if table is None else session.memberships.get(table)
             if membership is not None and not method.absence:  # usually; else something is read
-                sender = membership.sender(method.right)
-                if sender is not None and (token is None or token in membership.seat.tokens):
+                sender = membership.sender(method.right, token)
+                if sender is not None:
                     self._submit(call, method, membership, sender)
                     return
             self.queue.start(call, partial(self._submit_later, call, method), blocking=True)

@@ -156,7 +156,7 @@ class Session:
             self.require_room()
             self.memberships[membership.live_table.table_id] = membership
             self._find_default()
-        if membership.subscription is None or membership.subscription.ended:
+        if membership.subscription is None or membership.subscription.is_ended():
             membership.subscription = self.context.broadcaster.subscribe(self.transport, membership)
         return membership.subscription
 

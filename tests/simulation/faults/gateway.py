@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dealer.game.state import Table
 from dealer.gateway.presence.held_seat import HeldSeat
-from dealer.gateway.presence.membership import Subscription
+from dealer.gateway.presence.membership import Subscription, SubscriptionState
 from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
@@ -40,9 +40,9 @@ def live_push_ignores_the_cursor(
 ) -> None:
     """An event is pushed to a subscription that has not had the one before it."""
     for subscription in live_table.subscribers:
-        if notice.entries and subscription.started:
+        if notice.entries and subscription.is_started():
             subscription.cursor = notice.entries[0].version - 1
-            subscription.live = True
+            subscription.state = SubscriptionState.LIVE
     publish(self, live_table, notice)
 
 
