@@ -114,21 +114,24 @@ class TableDownloads:
         self._require_no_debt(connection)
         service = await self._may_read(connection, table)
         opening = self._open_archived(request, table, kept, service=service)
-        async with AsyncExitStack() as stack:
-            with self._archived_limit.admitted(connection.address):  # each reads a file twice
-                if what != BUNDLE:
-                    download = _archived_history(request, what, kept)
-                    return await self._histories.answer(
-                        connection,
-                        request,
-                        _lines_in(opening),
-                        what,
-                        events=kept.size,
-                        download=download,
-                    )
-                file, public = await stack.enter_async_context(opening)
-            # The limit does not count those that read slowly.
-            return await self._bundles.of_archived(connection, request, kept, file, public=public)
+        limit = self._archived_limit.admitted(connection.address)  # each reads a file twice
+        if what == BUNDLE:
+            async with AsyncExitStack() as stack:
+                with limit:
+                    file, public = await stack.enter_async_context(opening)
+                # The limit does not count those that read slowly.
+                return await self._bundles.of_archived(
+                    connection, request, kept, file, public=public
+                )
+        with limit:
+            return await self._histories.answer(
+                connection,
+                request,
+                _lines_in(opening),
+                what,
+                events=kept.size,
+                download=_archived_history(request, what, kept),
+            )
 
     @asynccontextmanager
     async def _open_archived(

@@ -76,12 +76,14 @@ class Broadcaster:
 
         Each distinct view is encoded once; who may not see a face gets the same bytes.
         """
+        # One function: each step in a function of its own would be another call for every draw.
         if notice.reset:
             self._on_log_restored(live_table)
             return
         subscribers, entries = live_table.subscribers, notice.entries
         if not subscribers:
             return
+        # 1. What all get: the signed checkpoints, which follow the events.
         notes = b""
         for size, note in notice.notes:
             notes += checkpoint_frame(live_table.table_id, size, note)
@@ -91,7 +93,8 @@ class Broadcaster:
                     subscription.transport.write(notes)
             return
 
-        owners, seats_change = set(), False  # the seats that see a private face
+        # 2. Who gets something else: the seats that see a private face, and those given up.
+        owners, seats_change = set(), False
         for entry in entries:
             if entry.seat is not None:
                 owners.add(entry.seat)
@@ -101,6 +104,8 @@ class Broadcaster:
         left = seats_left(entries) if seats_change else None
         common = wire.event_frame(entries, SPECTATOR) + notes
 
+        # 3. Write, to those that have had every event before these. A task sends the others what
+        # they miss, with these: from here on only `cursor` says what a client was sent.
         for subscription in tuple(subscribers):
             if subscription.state is not LIVE:
                 continue
@@ -125,6 +130,7 @@ class Broadcaster:
             if left_at is not None:
                 self._backlog.lose_seat(subscription)
 
+        # 4. What follows from the new state.
         if seats_change:
             self._presence.seats_changed(live_table)
         round_ = live_table.table.round

@@ -71,7 +71,7 @@ class Dispatcher:
             self._reject(cast("wire.Fault", call), data, seconds)
             return
         self.request_seen = True
-        method, budget = METHODS[call.method], session.budget
+        method, budget = METHODS[call.method], session.transport.budget
         bucket, share = session.connection_budget.commands, 1.0
         if method.automatic:
             bucket, share = session.connection_budget.automatic, AUTOMATIC_WEIGHT
@@ -110,7 +110,9 @@ class Dispatcher:
         if session.answers.closed:
             return False
         # A pong costs hardly any time, and without pongs a client would disconnect: not `timed`.
-        wait = session.budget.admit(1.0, self._context.clock(), session.connection_budget.commands)
+        wait = session.transport.budget.admit(
+            1.0, self._context.clock(), session.connection_budget.commands
+        )
         if wait:
             session.limit(None, PING, wait)
         return not wait
@@ -133,7 +135,9 @@ class Dispatcher:
             session.transport.close_with(CloseCode.INVALID_DATA, "a text message is UTF-8")
             return
         now, connection = self._context.clock(), session.connection_budget.commands
-        if wait := session.budget.admit(1.0, now, connection, seconds=seconds, timed=True):
+        if wait := session.transport.budget.admit(
+            1.0, now, connection, seconds=seconds, timed=True
+        ):
             session.limit(fault.id, "unreadable", wait)
             return
         self._context.metrics.calls["unreadable", str(fault.code)] += 1
@@ -191,7 +195,7 @@ class Dispatcher:
         if params.cmd is not None:  # as `repeats.command_key` does, with a call less for a draw
             key = IdempotencyKey(scope, params.cmd, wire.content(call))
 
-        budget, written = session.budget, ONE_EVENT
+        budget, written = session.transport.budget, ONE_EVENT
         if type(command) is not Draw or command.count != 1 or command.whole:
             written = bytes_written(command, live_table.table)
             if more := weight(command, live_table.table):
@@ -227,7 +231,7 @@ class Dispatcher:
 
     def _settle(self, written: int, outcome: Outcome) -> None:
         """Replace what a command was charged, `written` and an event's time, by what it cost."""
-        budget = self.session.budget
+        budget = self.session.transport.budget
         budget.cpu.refund(EVENT_SECONDS)
         if isinstance(outcome, CommandResult):
             budget.cpu.step(EVENT_SECONDS * len(outcome.events))

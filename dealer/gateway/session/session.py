@@ -33,8 +33,8 @@ class Session:
     most as many as its limits say, unless the connection has a service key; a closed table counts
     until another one needs its room. `default` is the one that a request without a table means.
     `service_key` is the valid key of another server's connection, None for a player's. `pushes`
-    says whether events can follow an answer. `connection_budget` is that of this connection,
-    `budget` that of its address or key.
+    says whether events can follow an answer. `connection_budget` is that of this connection; the
+    one of its address or key is the transport's.
     """
 
     def __init__(
@@ -57,8 +57,7 @@ class Session:
         self.repeatable = RepeatableAnswers()
         self.memberships: dict[str, Membership] = {}
         self.default: Membership | None = None
-        self.budget = transport.budget
-        self.connection_budget = self.budget.begin_connection(context.clock())
+        self.connection_budget = transport.budget.begin_connection(context.clock())
 
     def identify(self, key: str) -> None:
         """Act as the service of this key from now on, with its limits instead of the address's.
@@ -77,9 +76,9 @@ class Session:
         budget = self.context.budgets.key(found.id, now)
         if budget.connections >= self.context.limits.key_connections:
             raise Overloaded("This service key has too many connections; close others first.")
-        self.budget.end_connection(self.connection_budget, now)
+        self.transport.budget.end_connection(self.connection_budget, now)
         self.transport.charge_to(budget, found)
-        self.budget, self.connection_budget = budget, budget.begin_connection(now)
+        self.connection_budget = budget.begin_connection(now)
         self.service_key = found
 
     def close(self) -> None:
@@ -87,7 +86,7 @@ class Session:
         if self.answers.closed:
             return
         self.answers.closed = True
-        self.budget.end_connection(self.connection_budget, self.context.clock())
+        self.transport.budget.end_connection(self.connection_budget, self.context.clock())
         for membership in tuple(self.memberships.values()):
             self.leave(membership)
         if self.feed is not None:
@@ -218,28 +217,28 @@ class Session:
         """
         now = self.context.clock()
         self.context.metrics.calls[method, RateLimited.reason] += 1
-        if self.connection_budget.patience.admit(now) or self.budget.blocked(now):
+        if self.connection_budget.patience.admit(now) or self.transport.budget.blocked(now):
             self.transport.close_with(
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
         else:
-            owed = self.budget.busy(now)
-            reason = self.budget.cpu_exhausted if owed else "Too many requests"
+            owed = self.transport.budget.busy(now)
+            reason = self.transport.budget.cpu_exhausted if owed else "Too many requests"
             self.answers.refuse(id, rate_limited(reason, max(wait, owed)))
 
     def charge(self, weight: float) -> None:
         """Charge the additional cost of an accepted message, in messages."""
         self.connection_budget.commands.charge(weight)
-        self.budget.charge(weight)
+        self.transport.budget.charge(weight)
 
     def charged(self, written: int, *, decks: int = 0) -> AbstractContextManager[None]:
         """Charge what a block writes, and a table of so many decks; see `ClientBudget.charged`."""
-        return self.budget.charged(written, self.context.clock(), decks=decks)
+        return self.transport.budget.charged(written, self.context.clock(), decks=decks)
 
     def permit(self) -> AbstractAsyncContextManager[None]:
         """A permit for a long answer; entering waits until this client's address may have one."""
-        return self.context.long_answers.permit(self.budget)
+        return self.context.long_answers.permit(self.transport.budget)
 
     async def pause(self) -> None:
         """Between two slices of a long answer: wait until nothing is owed."""
-        await self.context.long_answers.pause(self.budget)
+        await self.context.long_answers.pause(self.transport.budget)

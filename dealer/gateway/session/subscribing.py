@@ -72,7 +72,7 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
             return await _resume_from_snapshot(session, membership, after)
 
         def admit_write() -> None:
-            session.budget.admit_write(BYTES_PER_COMMIT, context.clock())
+            session.transport.budget.admit_write(BYTES_PER_COMMIT, context.clock())
 
         size, note = await context.service.checkpoints.checkpoint(live_table, writing=admit_write)
         await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile

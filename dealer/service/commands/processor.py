@@ -232,6 +232,8 @@ class CommandProcessor:
             # 2. The memory, before the notice: who lags already reads the new events from there.
             self._recent.add(live_table.id, records, keep=bool(live_table.subscribers))
             # 3. Subscribers before the caller: an answer never overtakes the events it speaks of.
+            # The outcome is made before: once the caller's own frames are held back for the answer
+            # (`held`), nothing may fail until it is given.
             notice = CommitNotice(records, notes, origin=execution.origin)
             outcome = CommandResult(newest.version, execution.events)
             self._notices.send(live_table, notice)
