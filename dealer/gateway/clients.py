@@ -6,7 +6,8 @@ import asyncio
 import logging
 import re
 from asyncio import sleep
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from websockets.exceptions import NegotiationError
 from websockets.http11 import Request, Response
@@ -18,6 +19,7 @@ from dealer.gateway.net.connection import Connection
 from dealer.gateway.net.proxies import Seen, client_network
 from dealer.gateway.net.websocket import PING_FRAME
 from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.session.context import GatewayContext
 from dealer.gateway.session.dispatcher import Dispatcher
 from dealer.gateway.session.session import Session
@@ -63,6 +65,27 @@ class Endpoint:
 
     def count(self, status: int) -> None:
         """A request was answered with this status."""
+
+    def answer_later(
+        self,
+        connection: ClientConnection,
+        work: Callable[[], Coroutine[Any, Any, Response | None]],
+    ) -> None:
+        """Answer with what `work()` returns, which the client pays for; None: it was answered."""
+        self._context.tasks.start(self._answer(connection, work))
+
+    async def _answer(
+        self,
+        connection: ClientConnection,
+        work: Callable[[], Coroutine[Any, Any, Response | None]],
+    ) -> None:
+        try:
+            answer = await metered(work, connection.budget.cpu)
+            if answer is not None:
+                connection.answer(answer, close=self._context.draining)
+        except BaseException:
+            connection.abort()
+            raise
 
 
 class ClientConnection(Connection):

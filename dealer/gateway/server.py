@@ -54,9 +54,6 @@ from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
 from dealer.service.operations.probe import Probe
 
-STOPPING_SECONDS = 1.0
-"""Timeout of HTTP answers that are still being made when the ports are closed."""
-
 LAG_SECONDS = 0.5
 """Seconds between two measurements of the event loop's lag."""
 
@@ -285,7 +282,6 @@ class Gateway:
         for listener in self._listeners.values():
             listener.close()
             await listener.wait_closed()
-        await self._router.close(within=STOPPING_SECONDS)
 
 
 @asynccontextmanager

@@ -57,7 +57,7 @@ from dealer.service.tables.live_table import Notices
 from dealer.service.tables.loading import Loader
 from dealer.service.tables.round_secret_cache import RoundSecretCache
 from dealer.service.tables.stored_savepoints import StoredSavepoints
-from dealer.webhooks.runner import Environment, WebhookRunner
+from dealer.webhooks.runner import WebhookRunner
 
 GIVE_UP_MS = 3 * 86_400_000
 """Milliseconds of failures after which a webhook is switched off, unless it is a setting."""
@@ -214,14 +214,6 @@ def make_service(
     openers = Openers(log, keys)
     presence = SharedPresence(log)
     head_poller = HeadPoller(log, cache, lifecycle, checkpoints, presence)
-    environment = Environment(
-        node=secrets.token_bytes(8),
-        house=options.house,
-        random=secrets.token_bytes,
-        now=options.clock,
-        filter_of=service_keys.filter_of,
-        give_up_ms=options.webhook_give_up_ms,
-    )
     return Service(
         log=log,
         keys=keys,
@@ -259,7 +251,16 @@ def make_service(
         head_poller=head_poller,
         hints=log.reader.notifier(head_poller.on_hint),
         feed=feed,
-        webhooks=WebhookRunner(log, feed, keys, environment),
+        webhooks=WebhookRunner(
+            log,
+            feed,
+            keys,
+            service_keys.filter_of,
+            house=options.house,
+            random=secrets.token_bytes,
+            now=options.clock,
+            give_up_ms=options.webhook_give_up_ms,
+        ),
     )
 
 

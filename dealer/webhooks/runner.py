@@ -13,13 +13,12 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
 from logging import getLogger
-from typing import NamedTuple
 
 from dealer.backoff import Backoff, poll
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
 from dealer.eventlog import Log, services
 from dealer.eventlog.admin import JournalEntry
-from dealer.eventlog.keys import HouseKeys
+from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.feed.feed import Feed
 from dealer.feed.pages import FeedFilter
@@ -42,22 +41,6 @@ FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 300.0
 _log = getLogger("dealer.webhooks")
 
 
-class Environment(NamedTuple):
-    """What a runner needs of the service.
-
-    `node` are 8 bytes that no other process has, `random` draws bytes, `now` is the wall clock in
-    milliseconds. `filter_of` gives what a webhook's key may follow, None if it is not valid. After
-    `give_up_ms` of failures a webhook is switched off; 0 means never.
-    """
-
-    node: bytes
-    house: str
-    random: Callable[[int], bytes]
-    now: Callable[[], int]
-    filter_of: Callable[[StoredWebhook], FeedFilter | None]
-    give_up_ms: int
-
-
 def _is_known(webhook: StoredWebhook) -> bool:
     """Whether this release can deliver to it; nodes of a later one may know more."""
     try:
@@ -70,14 +53,34 @@ def _is_known(webhook: StoredWebhook) -> bool:
 class WebhookRunner:
     """Delivers to the webhooks of `log`; `keys` open their secrets.
 
+    `filter_of` gives what a webhook's key may follow, None if it is not valid. `house` is the name
+    of the house, `random` draws bytes, `now` is the wall clock in milliseconds. After `give_up_ms`
+    of failures a webhook is switched off; 0 means never.
+
     `delivered` and `failed` count requests, `disabled` the webhooks that are switched off.
     """
 
-    def __init__(self, log: Log, feed: Feed, keys: HouseKeys, environment: Environment) -> None:
+    def __init__(
+        self,
+        log: Log,
+        feed: Feed,
+        keys: HouseKeys,
+        filter_of: Callable[[StoredWebhook], FeedFilter | None],
+        *,
+        house: str,
+        random: Callable[[int], bytes],
+        now: Callable[[], int],
+        give_up_ms: int,
+    ) -> None:
         self._log = log
         self._feed = feed
         self._keys = keys
-        self._environment = environment
+        self._filter_of = filter_of
+        self._house = house
+        self._now = now
+        self._give_up_ms = give_up_ms
+        self._random = random
+        self._node = random(8)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.delivered = 0
         self.failed = 0
@@ -94,12 +97,11 @@ class WebhookRunner:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             with suppress(DealerError):
                 await self._log.run_in_transaction(
-                    lambda connection: services.release_webhooks(connection, self._environment.node)
+                    lambda connection: services.release_webhooks(connection, self._node)
                 )
 
     async def _claim(self) -> None:
         """Start a task for each webhook that no other node delivers to."""
-        node = self._environment.node
         if not self._feed.enabled() or self._feed.head.closing:
             return
         webhooks = await stored_webhooks(self._log)
@@ -110,13 +112,16 @@ class WebhookRunner:
             secret = await self._secret(webhook)
             if webhook.id in self._tasks or webhook.disabled_at is not None or secret is None:
                 continue
-            if webhook.owner not in (None, node) and webhook.lease_ms > 0:
+            if webhook.owner not in (None, self._node) and webhook.lease_ms > 0:
                 continue
-            if self._environment.filter_of(webhook) is None or not _is_known(webhook):
+            if self._filter_of(webhook) is None or not _is_known(webhook):
                 continue
             if await self._log.run_in_transaction(
                 partial(
-                    services.claim_webhook, number=webhook.id, owner=node, position=webhook.position
+                    services.claim_webhook,
+                    number=webhook.id,
+                    owner=self._node,
+                    position=webhook.position,
                 )
             ):
                 work = self._guarded(webhook, WebhookSigner(webhook.signing, secret))
@@ -129,7 +134,7 @@ class WebhookRunner:
         except DatabaseDamaged:
             return None
         if not current:
-            nonce = self._environment.random(12)
+            nonce = self._random(NONCE_BYTES)
             after = self._keys.seal_webhook(secret, url=webhook.url, nonce=nonce)
             await self._log.run_in_transaction(
                 partial(
@@ -155,7 +160,7 @@ class WebhookRunner:
         """Renew the lease; returns when this node has lost it, or the key was revoked."""
         loop = asyncio.get_running_loop()
         renewed_at = loop.time()
-        while self._environment.filter_of(webhook) is not None:
+        while self._filter_of(webhook) is not None:
             await asyncio.sleep(min(REVOKED_SECONDS, RENEW_SECONDS))
             if loop.time() - renewed_at >= RENEW_SECONDS:
                 renewed_at = loop.time()
@@ -165,19 +170,19 @@ class WebhookRunner:
     async def _deliver(
         self, webhook: StoredWebhook, poster: HttpPoster, signed_by: WebhookSigner
     ) -> None:
-        feed, environment = self._feed, self._environment
+        feed = self._feed
         position, failing_since = webhook.position, webhook.failing_since
         try:
             place = await feed.place(position)
         except PositionLost as error:
             await self._disable(webhook, str(error))
             return
-        while (filter := environment.filter_of(webhook)) is not None and not feed.head.closing:
+        while (filter := self._filter_of(webhook)) is not None and not feed.head.closing:
             page = await feed.reader.read(place, filter, limit=PAGE)
             place = page.place
             if page.entries:
                 delivery = Delivery(
-                    page.entries, poster, signed_by, house=environment.house, now=environment.now
+                    page.entries, poster, signed_by, house=self._house, now=self._now
                 )
                 if not await self._until_delivered(webhook, delivery, failing_since):
                     return
@@ -196,16 +201,15 @@ class WebhookRunner:
     ) -> bool:
         """Send a page until it is accepted; False if this node no longer delivers."""
         backoff = Backoff(first=FIRST_RETRY_SECONDS, longest=LONGEST_RETRY_SECONDS)
-        environment = self._environment
         while True:
             delivered, failed = delivery.delivered, delivery.failed
             try:
                 await delivery.attempt()
                 return True
             except DeliveryFailed as error:
-                now = environment.now()
+                now = self._now()
                 since = failing_since = failing_since or now
-                if error.gone or 0 < environment.give_up_ms <= now - since:
+                if error.gone or 0 < self._give_up_ms <= now - since:
                     await self._disable(webhook, str(error))
                     return False
                 if not await self._run(
@@ -222,15 +226,14 @@ class WebhookRunner:
     ) -> bool:
         """A change of the webhook, which this node may have lost: then False."""
         return await self._log.run_in_transaction(
-            partial(work, number=webhook.id, owner=self._environment.node, **given)
+            partial(work, number=webhook.id, owner=self._node, **given)
         )
 
     async def _disable(self, webhook: StoredWebhook, problem: str) -> None:
         """Switch a webhook off, with a line in the operators' journal."""
-        environment = self._environment
         entry = JournalEntry(
-            at=environment.now(),
-            id=environment.random(8),
+            at=self._now(),
+            id=self._random(8),
             who="dealer serve",
             what="disable-webhook",
             target=f"webhook {webhook.id}",

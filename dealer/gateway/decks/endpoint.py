@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from websockets.http11 import Request, Response
@@ -26,7 +26,6 @@ from dealer.gateway.net.responses import response
 from dealer.gateway.pages.error_pages import refusal_of
 from dealer.gateway.pages.static_files import KINDS, StaticFiles
 from dealer.gateway.rate_limit import costs
-from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.session.context import GatewayContext
 from dealer.service import LiveTable
 from dealer.service.tables.decks import DeckNotes, deck_key, deck_rules, new_deck_id
@@ -136,23 +135,10 @@ class DecksEndpoint(Endpoint):
             )
         elif found := next(filter(None, (one.match(path) for one in OPERATIONS)), None):
             self._context.in_flight += 1
-            work = partial(self._operate, connection, request, body, *found)
-            self._context.tasks.start(self._answer(connection, work))
+            self.answer_later(connection, partial(self._operate, connection, request, body, *found))
         else:
             sentence = f"There is no such path; see {self._path}api/deck/new/ for a deck."
             connection.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
-
-    async def _answer(
-        self, connection: ClientConnection, work: Callable[[], Coroutine[Any, Any, Response]]
-    ) -> None:
-        try:
-            answer = await metered(work, connection.budget.cpu)
-            connection.answer(answer, close=self._context.draining)
-        except BaseException:
-            connection.abort()
-            raise
-        finally:
-            self._context.in_flight -= 1
 
     async def _operate(
         self,
@@ -192,6 +178,8 @@ class DecksEndpoint(Endpoint):
             self._context.log_throttle.say_error(error, "internal error", method=method)
             outcome, sentence = "internal", "Internal error; see the server's log."
             answer = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
+        finally:
+            self._context.in_flight -= 1
         self._context.metrics.answered(method, outcome, perf_counter() - begun)
         return answer
 

@@ -5,7 +5,6 @@ Pages are the same for every client and contain no data of tables, which comes o
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -25,7 +24,6 @@ from dealer.gateway.pages.static_files import KINDS, REVALIDATE, File, StaticFil
 from dealer.gateway.pages.table_downloads import TableDownloads
 from dealer.gateway.posts import PATH as RPC_PATH
 from dealer.gateway.posts import method_refused
-from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.session.context import GatewayContext
 from dealer.packs.catalogue import Catalogue
 from dealer.service.tables.archive import ArchiveRecord
@@ -61,7 +59,6 @@ class Router(Endpoint):
         path: str,
     ) -> None:
         super().__init__(context, admit)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._path = path
         self._service = context.service
@@ -79,25 +76,16 @@ class Router(Endpoint):
         return None if refusal is None else self._error_pages.instead_of(request, refusal)
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(connection, request))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.answer_later(connection, partial(self._make, connection, request))
 
-    async def _run(self, connection: ClientConnection, request: Request) -> None:
-        made = partial(self.answer, connection, request)
+    async def _make(self, connection: ClientConnection, request: Request) -> Response | None:
         try:
-            answer = await metered(made, connection.budget.cpu)
+            answer = await self.answer(connection, request)
         except Exception as error:
             self._context.log_throttle.say_error(error, "internal error", what="no answer")
             sentence = "Internal error; see the server's log.\n"
             answer = response(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
-        if answer is not None:
-            connection.answer(self._error_pages.instead_of(request, answer))
-
-    async def close(self, *, within: float) -> None:
-        """Wait for the answers that are still being made, at most so many seconds."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=within)
+        return answer and self._error_pages.instead_of(request, answer)
 
     async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
         if request.path.partition("?")[0] == RPC_PATH:

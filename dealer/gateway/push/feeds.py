@@ -43,7 +43,6 @@ class FeedFollower:
     filter: FeedFilter
     place: Place
     task: asyncio.Task[None] | None = None
-    ended: bool = False
 
 
 class Feeds:
@@ -76,7 +75,6 @@ class Feeds:
         if follower in self._followers:
             self._followers.discard(follower)
             self._service.feed.head.followers -= 1
-        follower.ended = True
         if follower.task is not None:
             follower.task.cancel()
 
@@ -96,7 +94,7 @@ class Feeds:
 
     async def _push(self, follower: FeedFollower) -> None:
         try:
-            while not follower.ended and await self._send_page(follower):
+            while follower in self._followers and await self._send_page(follower):
                 pass
         except Exception as error:
             self._log_throttle.say_error(error, "the feed could not be read from the log")
@@ -117,7 +115,7 @@ class Feeds:
             except (DatabaseUnavailable, DatabaseLocked, Overloaded):
                 await asyncio.sleep(around(RETRY_SECONDS))
                 return True
-            if follower.ended:
+            if follower not in self._followers:
                 return False
             follower.place = page.place
             if page.entries:
