@@ -7,9 +7,9 @@ a key that is not valid, 413, 415, 429 where a rate is exceeded, 503 while the s
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from math import ceil
-from time import perf_counter
 
 from msgspec import Struct
 from websockets.datastructures import Headers, MultipleValuesError
@@ -25,6 +25,7 @@ from dealer.gateway.session.context import GatewayContext
 from dealer.gateway.session.dispatcher import Dispatcher
 from dealer.gateway.session.session import Session
 from dealer.gateway.wire import protocol as wire
+from dealer.service import CommandResult
 from dealer.service.identity.service_keys import ServiceKey
 
 PATH = "/rpc"
@@ -110,10 +111,14 @@ class Post(Answers):
     def send(self, payload: bytes) -> None:
         self.finish(payload)
 
-    def send_result(self, call: wire.Call, result: Struct, *, held: bytes = b"") -> None:
-        payload = None if call.id is None else wire.result(call.id, result)
-        self._context.metrics.answered(call.method, "ok", perf_counter() - call.received)
-        self.finish(payload)
+    def send_result(self, call: wire.Call, result: Struct) -> None:
+        super().send_result(call, result)
+        self.finish()
+
+    def send_outcome(
+        self, call: wire.Call, answer: Callable[[CommandResult], Struct], outcome: CommandResult
+    ) -> None:
+        self.send_result(call, answer(outcome))
 
     def send_error(self, call: wire.Call, error: Exception) -> None:
         super().send_error(call, error)

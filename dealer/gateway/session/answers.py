@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from time import perf_counter
 
 from msgspec import Struct
@@ -20,6 +21,7 @@ from dealer.errors import (
 from dealer.gateway.session.context import GatewayContext
 from dealer.gateway.transport import Transport
 from dealer.gateway.wire import protocol as wire
+from dealer.service import CommandResult
 
 SUSPICIOUS = (BadKey, BadToken, CommandReused, EntropyMismatch)
 """Refusals that an honest client hardly ever causes; they are logged."""
@@ -43,13 +45,23 @@ class Answers:
         if not self.closed:
             self._transport.write(wire.text_frame(payload))
 
-    def send_result(self, call: wire.Call, result: Struct, *, held: bytes = b"") -> None:
-        """Count and send a result, after the frames `held` back for it, in one write."""
-        frames = held
+    def send_result(self, call: wire.Call, result: Struct) -> None:
+        """Count and send a result."""
+        if call.id is not None:
+            self.send(wire.result(call.id, result))
+        self._context.metrics.answered(call.method, "ok", perf_counter() - call.received)
+
+    def send_outcome(
+        self, call: wire.Call, answer: Callable[[CommandResult], Struct], outcome: CommandResult
+    ) -> None:
+        """Count and send the `answer` to a command, after the frames held back for it, in one
+        write.
+        """
+        frames = outcome.held
         try:
             if call.id is not None:
-                frames += wire.result_frame(call.id, result)
-        finally:  # without memory for the answer the events are still sent
+                frames += wire.result_frame(call.id, answer(outcome))
+        finally:  # where there is no answer, as without memory, the events are still sent
             if frames and not self.closed:
                 self._transport.write(frames)
         self._context.metrics.answered(call.method, "ok", perf_counter() - call.received)

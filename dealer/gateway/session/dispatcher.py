@@ -258,19 +258,16 @@ class Dispatcher:
         self._context.in_flight -= 1
         self.queue.submitted -= 1
         answers = self.session.answers
-        held = outcome.held if isinstance(outcome, CommandResult) else b""
-        try:
-            if not isinstance(outcome, CommandResult) or len(outcome.events) != 1:
+        if not isinstance(outcome, CommandResult):
+            self._settle(written, outcome)
+            answers.send_error(call, outcome)
+        else:
+            if len(outcome.events) != 1:  # one is what was charged
                 self._settle(written, outcome)
-            if not isinstance(outcome, CommandResult):
-                raise outcome
-            result = method.answer(outcome)
-            unsent, held = held, b""  # `send_result` sends them, whatever happens
-            answers.send_result(call, result, held=unsent)
-        except Exception as error:
-            if held:
-                self.session.transport.write(held)
-            answers.send_error(call, error)
+            try:
+                answers.send_outcome(call, method.answer, outcome)
+            except Exception as error:
+                answers.send_error(call, error)
         if self.queue.finishing:
             self.queue.close_if_finished()
 
@@ -287,4 +284,4 @@ class Dispatcher:
             self._settle(written, error)
             raise
         self._settle(written, done)
-        self.session.answers.send_result(call, method.answer(done))
+        self.session.answers.send_outcome(call, method.answer, done)
