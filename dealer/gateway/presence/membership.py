@@ -22,6 +22,10 @@ from dealer.service.identity.service_keys import ServiceKey
 from dealer.service.identity.service_tables import scope_of
 
 
+HOST_SCOPE = "host"
+"""The scope of the ids of the host's commands, also of a host who has a seat."""
+
+
 def require_right(key: ServiceKey, right: str) -> None:
     """Raise NotEntitled, which names the right, unless the key has it."""
     if not key.may(right):
@@ -110,13 +114,13 @@ class Membership:
         return Actor(self.host, holder.seat, holder.taken_at)
 
     def scope(self) -> str:
-        """The scope of command ids of the seat that this connection acts for.
+        """The scope of command ids of the seat that this connection acts for, or of the host.
 
         It is that of the seat first taken, so that a move does not make a repeated command new.
         """
         holder, table = self.seat.holder, self.live_table.table
         if holder is None:
-            return "seat:None:0"
+            return HOST_SCOPE if self.host else "seat:None:0"
         if table.moved:
             holder = table.earliest(holder)
         return f"seat:{holder.seat}:{holder.taken_at}"

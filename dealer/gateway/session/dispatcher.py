@@ -21,7 +21,7 @@ from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
 from dealer.game.commands import Draw, DrawAtRandom, TransferHost, VacateSeat
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.presence.membership import Membership, Sender
+from dealer.gateway.presence.membership import HOST_SCOPE, Membership, Sender
 from dealer.gateway.rate_limit.costs import (
     BYTE_SECONDS,
     EVENT_SECONDS,
@@ -189,8 +189,8 @@ class Dispatcher:
         if absence is not None:
             command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
 
-        if actor.host and (method.host or actor.seat is None):
-            scope = "host"
+        if actor.host and method.host:
+            scope = HOST_SCOPE
         key = None
         if params.cmd is not None:  # as `repeats.command_key` does, with a call less for a draw
             key = IdempotencyKey(scope, params.cmd, wire.content(call))
