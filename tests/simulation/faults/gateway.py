@@ -7,8 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dealer.game.state import Table
-from dealer.gateway.presence.held_seat import HeldSeat
-from dealer.gateway.presence.membership import Subscription, SubscriptionState
+from dealer.gateway.presence.membership import HeldSeat, Subscription, SubscriptionState
 from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
