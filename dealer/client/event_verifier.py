@@ -24,6 +24,7 @@ from dealer.client.verified_log import Gap, VerifiedLog
 from dealer.errors import HouseCheated, ProofFault, UnknownEvent
 from dealer.game import events
 from dealer.game.events import Event
+from dealer.game.rules import PRACTICE
 from dealer.game.stacks import hand
 from dealer.game.state import Round as RoundState
 from dealer.game.state import Shuffle as ShuffleState
@@ -100,13 +101,15 @@ class RoundRecord:
     """An open round as this client saw it, kept for one replay when its secret is known.
 
     `table` is the table's id; `seats` were taken before `leaves`. `base` is the round as a snapshot
-    described it, None if the client saw the RoundOpened, which is then the first of `leaves`.
+    described it, None if the client saw the RoundOpened, which is then the first of `leaves`. At a
+    practice table (`laid_out`) the first shuffle need not follow the tape.
     """
 
     table: bytes
     seats: set[int]
     commitment: str
     base: Round | None = None
+    laid_out: bool = False
     leaves: list[Leaf] = field(default_factory=list)
 
     @classmethod
@@ -133,6 +136,7 @@ class RoundRecord:
     def _ledger(self, secret: bytes, root_at: RootAt) -> Ledger:
         """A ledger at the beginning of the record, with the roots that its tapes need."""
         ledger = empty_ledger(self.table)
+        ledger.laid_out = self.laid_out
         ledger.seats, ledger.sat = set(self.seats), _EverySeat()
         closings = [leaf.version for leaf in self.leaves if leaf.type == "EntropyClosed"]
         base = self.base
@@ -260,6 +264,12 @@ class EventVerifier:
     def insecure(self) -> bool:
         """Whether the table is of a server with insecure test decks, which may choose the cards."""
         return INSECURE_RULE in self.state.rules.given
+
+    @property
+    def practice(self) -> Mapping[str, Any] | None:
+        """The rule of a practice table, which names its source; None for another table."""
+        rule = self.state.rules.given.get(PRACTICE)
+        return rule if isinstance(rule, Mapping) else None
 
     def begin(self, *, version: int, state: Frame, edge: Sequence[str], note: str) -> None:
         """Start at a snapshot: the state, the tree's edge and the signed head at `version`.
@@ -454,6 +464,7 @@ class EventVerifier:
             case events.RoundClosed():
                 record, self._record = self._record, None
                 if record is not None and not self.insecure:
+                    record.laid_out = self.practice is not None
                     record.check(event.secret, root_at=self.log.root_at)
             case _:
                 if isinstance(event, events.EntropyCommitted):

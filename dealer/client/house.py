@@ -95,8 +95,16 @@ class House:
         name: str | None = None,
         ref: str | None = None,
         host: bool = True,
+        from_: Mapping[str, Any] | None = None,
     ) -> RemoteTable:
         """Open a table as its host; `join` it to play as well.
+
+        With `from_`, such as `{"table": id, "round": 1, "version": 57}`, it is a practice table:
+        the cards of that closed round as they lay then or, without `version`, as they were first
+        shuffled, under the rules of that table. It is one that anyone may watch, or one that this
+        client has a token of, unless `from_` has a `token`. Raises Refused, a BadRequest if the
+        version is not of the round, NotEntitled while the round is open, and UnknownTable also for
+        a table that this client may not see.
 
         `ref` is a service's own id of the table: again it is the same table. With `host` False a
         service gets no host token, and acts there by the rights of its key alone.
@@ -109,6 +117,7 @@ class House:
             "name": name,
             "ref": ref,
             "host": None if host else False,
+            "from": None if from_ is None else self._with_token(from_),
         }
         params = {name: value for name, value in members.items() if value is not None}
 
@@ -122,6 +131,12 @@ class House:
         self._connection.route_to(table_id)
         await self._follow(table_id, key=bytes.fromhex(result["key"])).start()
         return await _caught_up(self._tables[table_id], result["version"])
+
+    def _with_token(self, source: Mapping[str, Any]) -> Members:
+        """The source of a practice table, with the stored token of one's seat or table there."""
+        record = self._store.table(require_table_id(str(source.get("table")))).record
+        token = record.get("token") or record.get("host_token")
+        return {**({} if token is None else {"token": token}), **source}
 
     async def join(
         self,

@@ -18,6 +18,7 @@ from dealer.game.commands import CardRef, Where
 from dealer.game.decide.selection import require_stack
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Table
+from dealer.proof.verify.practice import NOT_FAIR
 from dealer.proof.verify.replay import INSECURE
 
 SHUFFLES_MAX = 3
@@ -157,6 +158,7 @@ class RemoteTable:
     def doubts(self) -> list[str]:
         """Sentences about the house that this player knows but cannot prove."""
         alarm = [INSECURE] if self.insecure else []
+        alarm += [] if self.practice is None else [NOT_FAIR]
         return alarm + self._session.responder.entropy.doubts
 
     @property
@@ -166,6 +168,14 @@ class RemoteTable:
         Such a table is for tests; its rounds are not replayed, and `doubts` say so.
         """
         return self._verifier.insecure
+
+    @property
+    def practice(self) -> Mapping[str, Any] | None:
+        """What a practice table was laid out from: `table`, `round`, `version` and `root`; or None.
+
+        The cards of its first round are no fair deal, which `doubts` say.
+        """
+        return self._verifier.practice
 
     def stack(self, name: str) -> list[str]:
         """Codes of a stack's cards, bottom first; `??` for unknown faces.

@@ -132,6 +132,19 @@ export interface OpenOptions {
   ref?: string;
   /** False: no host token, so that this client acts by the rights of its service key alone. */
   host?: boolean;
+  /** For a practice table: the closed round whose cards it has; without `deck`, `seats`, `rules`. */
+  from?: PracticeFrom;
+}
+
+/** A moment of a closed round, from which a practice table plays on. */
+export interface PracticeFrom {
+  /** The id of a table that anyone may watch, or that this client has a token of. */
+  table: string;
+  round: number;
+  /** Any version of the round. Default: after its first shuffle, with nothing dealt. */
+  version?: number;
+  /** Of a seat or the host of that table. Default: the stored one. */
+  token?: string;
 }
 
 export interface JoinOptions {
@@ -186,6 +199,9 @@ export type Who = "host" | "players" | "nobody";
 /** An entry of the server's list of tables; it may have other members. */
 export interface ListedTable {
   table: string;
+  name?: string | null;
+  /** True for a practice table. */
+  practice?: boolean;
   [other: string]: unknown;
 }
 
@@ -240,6 +256,11 @@ export interface RemoteTable {
    * tests: its rounds are not replayed, and the check `round` has failed from the beginning.
    */
   readonly insecure: boolean;
+  /**
+   * What a practice table was laid out from; null for another table. The cards of its first round are
+   * no fair deal, which `doubts` say.
+   */
+  readonly practice: { table: string; round: number; version: number; root: string } | null;
   /** Why this session has ended: HouseCheated, SessionEnded, leaving, …; null while it has not. */
   readonly error: DealerError | null;
 

@@ -8,8 +8,8 @@
  */
 
 import {
-  CHECKPOINT_TYPES, EVENT_MEMBERS, INSECURE_RULE, RuleViolation, SEAT_GIVEN_UP, applyEvent, cardIn,
-  checkLeaf, isBytes32, leafHash, leafText, newLedger, slotCommitment, unhex,
+  CHECKPOINT_TYPES, EVENT_MEMBERS, INSECURE_RULE, PRACTICE_RULE, RuleViolation, SEAT_GIVEN_UP,
+  applyEvent, cardIn, checkLeaf, isBytes32, leafHash, leafText, newLedger, slotCommitment, unhex,
 } from "../verify.js";
 import {
   ConfigurationError, DealerError, HouseCheated, MissingEvents, accusationFor, accuse,
@@ -78,6 +78,11 @@ export class EventVerifier {
   /** Whether the table is of a server with insecure test decks, which may choose the cards. */
   get insecure() {
     return Object.hasOwn(this.rules, INSECURE_RULE);
+  }
+
+  /** The rule of a practice table, which names its source; null for another table. */
+  get practice() {
+    return this.rules[PRACTICE_RULE] ?? null;
   }
 
   /** A card's code, if this viewer may know it; otherwise null. `card` is of the open round. */
@@ -340,7 +345,7 @@ export class EventVerifier {
     this.#roundStart = null;
     if (start === null) return;
     this.replayedFromStart = start.base === null;
-    const replayed = this.#newLedger();
+    const replayed = Object.assign(this.#newLedger(), { laidOut: this.practice !== null });
     try {
       await replayRound(replayed, start, {
         leaves: this.#leaves.map((text) => JSON.parse(text)),

@@ -75,18 +75,25 @@ class House {
 
   /** @type {Declared["open"]} */
   async open(options = {}) {
-    const { deck, seats, rules, name, ref, host } =
-      optionsOf(options, "deck", "seats", "rules", "name", "ref", "host");
+    const { deck, seats, rules, name, ref, host, from } =
+      optionsOf(options, "deck", "seats", "rules", "name", "ref", "host", "from");
     const onResult = (result) => {
       const { host_token, invite, key } = result;
       this.#storeOf(result.table).update({ host_token, invite, key });
     };
-    const params = definedMembers({ deck, seats, rules, name, ref, host });
+    const source = from && this.#withToken(from);
+    const params = definedMembers({ deck, seats, rules, name, ref, host, from: source });
     const result = await this.#request("table.open", params, onResult);
     this.#connection.routeTo(result.table);
     const session = await this.#follow(result.table, result.key);
     await session.start();
     return this.#upToDate(this.#tables.get(result.table), result.version);
+  }
+
+  /** The source of a practice table, with the stored token of one's seat or table there. */
+  #withToken(source) {
+    const { token, host_token } = this.#storeOf(source.table).facts;
+    return definedMembers({ token: token ?? host_token, ...source });
   }
 
   /** @type {Declared["join"]} */

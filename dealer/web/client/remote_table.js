@@ -1,6 +1,6 @@
 /** A table as the program sees it: its verified state, and a method for each command. */
 
-import { INSECURE } from "../verify.js";
+import { INSECURE, PRACTICE } from "../verify.js";
 import { Refused, badRequest, optionsOf } from "./errors.js";
 import { markersFold } from "./markers.js";
 import { pastState, tableState } from "./table_state.js";
@@ -111,11 +111,16 @@ export class RemoteTable {
 
   get doubts() {
     const { due, verifier } = this.#session;
-    return [...(verifier.insecure ? [INSECURE] : []), ...due.entropy.doubts];
+    const alarm = verifier.insecure ? [INSECURE] : [];
+    return [...alarm, ...(this.practice === null ? [] : [PRACTICE]), ...due.entropy.doubts];
   }
 
   get insecure() {
     return this.#session.verifier.insecure;
+  }
+
+  get practice() {
+    return this.#verifier.practice;
   }
 
   get error() {

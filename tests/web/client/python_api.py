@@ -27,10 +27,11 @@ PRELUDE = """
     const said = (one) => one && [one.seat, one.text];
     its.show = (table) => {
       const { version, seat, seats, round, shuffling, shuffled, hand, deckCount, piles, closed,
-        checks, checkpoints, cosigned, doubts, token, state, markers } = table;
+        checks, checkpoints, cosigned, doubts, practice, token, state, markers } = table;
       const { dealerButton, phrase, reaction, ...others } = markers;
       const shown = { version, seat, seats, round, shuffling, shuffled, hand,
-        deck_count: deckCount, piles, closed, checks, checkpoints, cosigned, doubts, token, state,
+        deck_count: deckCount, piles, closed, checks, checkpoints, cosigned, doubts, practice,
+        token, state,
         markers: { ...others, dealer_button: dealerButton, phrase: said(phrase),
           reaction: said(reaction) },
       };
@@ -93,7 +94,7 @@ class JsHouse:
         await self._node.run(f"await its.{self._name}.close()")
 
     async def open(self, **options: Any) -> JsTable:
-        return await self._table("open", options)
+        return await self._table("open", {camel_case(key): options[key] for key in options})
 
     async def join(self, table: JsTable | str, **options: Any) -> JsTable:
         return await self._table("join", table if isinstance(table, str) else table.id, options)
