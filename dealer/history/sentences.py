@@ -10,6 +10,7 @@ from dealer.game import events
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
 from dealer.game.names import safe_text
+from dealer.game.rules import PRACTICE
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
 from dealer.game.state import PROGRAM, READMIT, SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 from dealer.history.pile_titles import NO_GAMES, NO_TITLES, GameTitles, Titles, title_of, titles_at
@@ -146,8 +147,11 @@ class _Describer:
 
     def _of_table(self, event: TableEvent) -> str:
         match event:
-            case events.TableOpened(origin=origin, key=key):
-                return self._text("tableOpened", origin=safe_text(origin), key=key.hex())
+            case events.TableOpened(origin=origin, key=key, rules=rules):
+                values = {"origin": safe_text(origin), "key": key.hex()}
+                if PRACTICE in rules:
+                    return self._text("practiceOpened", **values, **rules[PRACTICE])
+                return self._text("tableOpened", **values)
             case events.TableClosed():
                 return self._text("tableClosed")
             case events.RoundOpened(round=number, deck=deck, entropy=entropy, commitment=opened):

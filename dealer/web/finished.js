@@ -6,7 +6,7 @@ import { brandTitle, element, safeText, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
 import { ownTables, stored } from "./page_storage.js";
 import { serverUrl, socketUrl, tableUrl } from "./server_url.js";
-import { errorText, finished as texts } from "./texts.js";
+import { errorText, finished as texts, shared } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const list = element("ul", { class: "tables" });
@@ -31,16 +31,22 @@ function own() {
   if (tables.length === 0) return "";
   return element("section", { class: "panel", "aria-labelledby": "own" },
     element("h2", { id: "own" }, texts.yourTables),
-    element("ul", { class: "tables" }, ...tables.map(({ id, name }) => entry(id, name, ""))));
+    element("ul", { class: "tables" }, ...tables.map((one) => entry(one.id, one))));
 }
 
-function entry(id, name, note) {
+/**
+ * @param {string} id
+ * @param {{ name?: string | null, practice?: boolean }} table
+ * @param {...string} notes
+ */
+function entry(id, { name, practice = false }, ...notes) {
+  if (practice) notes.unshift(shared.practice);
   const title = name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) });
   const link = (what, text) => element(
     "a", { class: "button", href: tableUrl(id, what), "aria-label": `${text}: ${title}` }, text);
   return element("li", { class: "entry" },
     element("strong", { dir: "auto" }, title),
-    note === "" ? "" : element("span", { class: "muted" }, note),
+    notes.length === 0 ? "" : element("span", { class: "muted" }, notes.join(" · ")),
     element("div", { class: "ways" }, link("/audit", texts.check), link("/history", texts.history)));
 }
 
@@ -51,7 +57,7 @@ async function show() {
     await house.close();
     setText(empty, texts.none);
     empty.hidden = tables.length > 0;
-    list.replaceChildren(...tables.map((one) => entry(one.table, one.name,
+    list.replaceChildren(...tables.map((one) => entry(one.table, one,
       texts.opened({ when: dayAndTimeOf(Number(one.opened_at)) }))));
   } catch (error) {
     setText(empty, errorText(error));

@@ -8,18 +8,21 @@ import { addCardPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
 import { withoutIsolates } from "./messages.js";
 import { ARRIVING, PLAYER, goTo, ownTables, remember, stored, tabStored } from "./page_storage.js";
-import { serverUrl, socketUrl, tableUrl } from "./server_url.js";
-import { errorText, lobby as texts } from "./texts.js";
+import { practiceOf, serverUrl, socketUrl, tableUrl } from "./server_url.js";
+import { errorText, lobby as texts, shared } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const REFRESH_MS = 5000;
 const FAN = ["As", "Kd", "Qc", "Jh"];
 
+const from = practiceOf(location.hash); // for a practice table: the round to play on from
+
 const name = element("input", {
   name: "player", autocomplete: "nickname", maxlength: 64, required: true,
   value: stored.getItem(PLAYER) ?? "",
 });
-const open = element("button", { class: "primary", type: "submit" }, texts.open);
+const open = element("button", { class: "primary", type: "submit" },
+  from === null ? texts.open : texts.openPractice);
 const status = element("p", { role: "status", class: "muted" });
 const list = element("ul", { class: "tables" });
 const empty = element("p", { class: "muted" }, texts.looking);
@@ -33,6 +36,7 @@ addCardPictures();
 
 const house = connect(socketUrl(), { name: name.value || texts.guest, store: browserStore(stored) });
 house.then(refresh, (error) => setText(empty, errorText(error)));
+addEventListener("hashchange", () => location.reload());
 
 function footer() {
   return element("footer", {}, themeSwitch(), languageSwitch());
@@ -64,7 +68,7 @@ function columns() {
   const form = element(
     "form", { onsubmit: openTable },
     field(texts.yourName, name),
-    ...choices.elements,
+    ...(from === null ? choices.elements : practiceWords()),
     open,
     status,
   );
@@ -72,13 +76,23 @@ function columns() {
   return element(
     "div", { class: "columns" },
     own(),
-    element("section", { class: "panel" }, element("h2", {}, texts.openTitle), form),
+    element("section", { class: "panel" },
+      element("h2", {}, from === null ? texts.openTitle : texts.practice), form),
     element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
       element("h2", { id: "open-tables" }, texts.tables), empty, list,
       element("p", { class: "muted" }, texts.auditBefore, " ", finished),
     ),
   );
+}
+
+/** In place of the choices, which are those of the table that is played on from. */
+function practiceWords() {
+  const words = from.version === undefined ? texts.practiceAgain : texts.practiceAt;
+  return [
+    element("p", {}, words(from)),
+    element("a", { href: serverUrl() }, texts.ordinary),
+  ];
 }
 
 /** The tables at which this browser has a seat; nothing if there are none. */
@@ -88,8 +102,8 @@ function own() {
   return element(
     "section", { class: "panel own", "aria-labelledby": "own-tables" },
     element("h2", { id: "own-tables" }, texts.yourTables),
-    element("ul", { class: "tables" }, ...tables.map(({ id, name, seat }) => element(
-      "li", {}, entry(id, name, texts.yourSeat({ seat }))))),
+    element("ul", { class: "tables" }, ...tables.map(({ id, name, seat, practice }) => element(
+      "li", {}, entry(id, name, practice, texts.yourSeat({ seat }))))),
   );
 }
 
@@ -100,11 +114,14 @@ async function openTable(event) {
   const player = name.value.trim();
   remember(PLAYER, player);
   try {
-    const chosen = await choices.table();
+    /** @type {any} */
+    const chosen = from === null ? await choices.table() : { from };
     const table = await (await house).open({
       ...chosen, name: chosen.name || withoutIsolates(texts.defaultTable({ player })),
     });
-    await (await house).join(table, { name: player, invite: table.invite });
+    // Who plays a round again gets the hand of the same seat.
+    const seat = (from && (await house).kept(from.table).seat) ?? undefined;
+    await (await house).join(table, { name: player, invite: table.invite, seat });
     remember(ARRIVING, table.id, tabStored);
     goTo(tableUrl(table.id));
   } catch (error) {
@@ -135,12 +152,14 @@ function titleOf(name, id) {
   return name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) });
 }
 
-function tableEntry({ table, name, taken, rounds }) {
-  return element("li", {}, entry(table, name, texts.seated({ taken }), texts.rounds({ rounds })));
+function tableEntry({ table, name, taken, rounds, practice }) {
+  return element("li", {}, entry(
+    table, name, practice, texts.seated({ taken }), texts.rounds({ rounds })));
 }
 
-function entry(table, name, ...notes) {
+function entry(table, name, practice, ...notes) {
   return element(
     "a", { href: tableUrl(table) }, element("strong", { dir: "auto" }, titleOf(name, table)),
+    practice ? element("span", { class: "practice" }, shared.practice) : "",
     ...notes.map((note) => element("span", { class: "muted" }, note)));
 }

@@ -59,7 +59,10 @@ export function remember(key, value, storage = stored) {
   }
 }
 
-/** @typedef {{ id: string, name: string | null, seat: number, closed: boolean }} OwnTable */
+/**
+ * @typedef {{ id: string, name: string | null, seat: number, closed: boolean, practice: boolean }}
+ *   OwnTable
+ */
 
 /**
  * The open or the closed tables at which this browser has a seat, the newest first.

@@ -1,6 +1,7 @@
 /** Replays the rounds of a bundle: connects the page, keys and the address to the replay control. */
 
 import { byId, element, setAttribute, setText } from "../dom.js";
+import { practiceUrl } from "../server_url.js";
 import { fill, audit as texts } from "../texts.js";
 import { indexOf, momentsOf } from "./moments.js";
 import { fitScreen, showChapters, showMoment } from "./moment_view.js";
@@ -12,6 +13,7 @@ import { ALL_CARDS, SPECTATOR } from "./visibility.js";
 const ADDRESS_DELAY_MS = 300;
 const COPIED_MS = 1500;
 
+let table = null; // the id of the table, if its server can be asked to play on from its rounds
 let rounds = [];
 let round = null; // the one that is shown
 /** @type {string | number} */
@@ -23,6 +25,7 @@ let fittedWidth = 0; // of the screen, in pixels, at the last layout
 
 const control = new ReplayControl((index, flight) => {
   showMoment(round, index, { viewer, playing: control.playing, flight });
+  showPlayOn(round.moments[index]);
   clearTimeout(addressTimer);
   addressTimer = setTimeout(updateAddress, ADDRESS_DELAY_MS);
 });
@@ -42,10 +45,11 @@ export function stop() {
 
 /**
  * Replay rounds of `roundsOf`. If there are none, show the sentence `none`. `onRound` is called with
- * each round that is shown.
+ * each round that is shown. `playedAt` is the table whose rounds one may play on from, or null.
  */
-export function replay(given, { none, onRound: shows }) {
+export function replay(given, { none, onRound: shows, playedAt }) {
   rounds = given;
+  table = playedAt;
   onRound = shows;
   byId("round").replaceChildren(...rounds.map(({ number, state }) => {
     const name = { open: texts.openRound, broken: texts.brokenRound }[state] ?? String(number);
@@ -120,6 +124,13 @@ function viewers() {
     [ALL_CARDS, texts.allCards], [SPECTATOR, texts.spectator],
     ...seats.map(([seat, moment]) => [seat, texts.seat({ name: playerAt(moment, seat) })]),
   ];
+}
+
+/** The link to play on from a moment; when the round is closed, from the one before. */
+function showPlayOn({ version }) {
+  byId("play-on").hidden = table === null || round.state !== "closed";
+  const moment = { table, round: round.number, version: Math.min(version, round.last - 1) };
+  setAttribute(byId("play-on"), "href", practiceUrl(moment));
 }
 
 const currentLink = () => permalink.format(round, round.moments[control.index], viewer);

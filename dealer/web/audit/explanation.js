@@ -81,10 +81,13 @@ export function explanationOf(round, { fault, remarks }, known) {
   if (fault !== null) {
     return { lines: [[texts.titles.none, texts.failed({ line: fault.line })]], limits: [] };
   }
-  const { number, state, leaves } = round;
+  const { number, state, leaves, laidOut } = round;
   const when = dayAndTimeOf(leaves[0].at);
   if (state === "open") {
     return { lines: [[texts.titles.none, texts.open({ number, when })]], limits: [] };
+  }
+  if (laidOut) {
+    return { lines: [[texts.titles.none, texts.laidOut({ number })]], limits: [] };
   }
   const shuffles = contributionsOf(round);
   const done = shuffles.filter(({ sealed }) => sealed);
@@ -110,7 +113,8 @@ export function explanationOf(round, { fault, remarks }, known) {
 
 /** Who put something into the shuffles of a closed round; null if there was none. */
 function givenIn(round) {
-  const done = round.state === "open" ? [] : contributionsOf(round).filter(({ sealed }) => sealed);
+  const shown = round.state !== "open" && !round.laidOut;
+  const done = shown ? contributionsOf(round).filter(({ sealed }) => sealed) : [];
   if (done.length === 0) return null;
   const names = new Set(done.flatMap((one) => one.names));
   const houseOnly = done.some((one) => one.names.length === 0);

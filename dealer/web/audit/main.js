@@ -6,7 +6,7 @@ import { languageSwitch } from "../language.js";
 import { addCardPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { addPips } from "../pips.js";
-import { tableUrl } from "../server_url.js";
+import { sourceUrl, tableUrl } from "../server_url.js";
 import { loadGame } from "../table/game.js";
 import { fill, audit as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
@@ -95,6 +95,7 @@ async function check(loaded, isCurrent) {
   explain(rounds[0] ?? null, report, known);
   replay(rounds, {
     none: report.fault !== null ? texts.notReplayed : texts.noRounds,
+    playedAt: isServed() && table === tableOfAddress ? table : null,
     onRound: (round) => explain(round, report, known),
   });
 }
@@ -119,6 +120,8 @@ function showTable(rules, report) {
   byId("links").hidden = !isServed();
   byId("to-table").hidden = table !== tableOfAddress;
   byId("to-table").href = tableUrl(tableOfAddress);
+  byId("source").hidden = !isServed() || report.practice === null;
+  if (report.practice !== null) byId("source").href = sourceUrl(report.practice);
 }
 
 // ———————————————————————————————————————————— saving —————————————————————————————————————————————

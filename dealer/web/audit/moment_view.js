@@ -114,7 +114,8 @@ export function chaptersOf(round) {
   return chapters;
 }
 
-function shuffleTitle({ moments }, { k, n, stack, voided, steps, first }) {
+function shuffleTitle({ moments }, { k, n, stack, voided, steps, first, laidOut }) {
+  if (laidOut) return texts.laidOutChapter;
   const number = k + 1;
   const chapter = stack === "deck" ? texts.shuffleChapter({ number })
     : texts.shuffleChapterOf({ number, stack: stackName(moments[first], stack) });

@@ -39,6 +39,8 @@ const shownOf = (stone) =>
  *     open    it cannot be replayed yet
  *     broken  it has the first fault: it can be replayed up to there
  *
+ * and `laidOut` is true for the first round of a practice table.
+ *
  * @param {(string | Uint8Array)[]} lines the bundle's
  * @param {import("../verify.js").Report} report of `verify` on these lines
  * @returns {any[]}
@@ -53,6 +55,7 @@ export function roundsOf(lines, report) {
     if (leaf.type === "RoundOpened") {
       const number = leaf.public.round;
       round = { number, state: "open", first: leaf.version, last: leaf.version, leaves: [], swaps };
+      round.laidOut = number === 1 && report.practice !== null;
       Object.assign(round, { seats: new Map(seats), bots: new Set(bots) });
       rounds.push(round);
     }
@@ -90,7 +93,7 @@ function breakAt(round, fault) {
  * shown    Set of the slots that are public
  * known    Map: seat → Set of the slots that it has seen
  * shuffle  the one that is running or was ended by this event: { k, stack, n, algorithm, steps,
- *          before, first, sealed, swaps }
+ *          before, first, sealed, swaps, laidOut }
  * swap     of CardsSwapped: { step, i, j, words, cards, at }, with `at` the index of its first word
  *          on the tape
  *
@@ -166,7 +169,8 @@ function seatLeft({ seats, bots, stacks, known }, { seat }) {
 function shuffleStarted({ stacks }, event, round, version) {
   const before = stacks.get(event.stack) ?? [];
   const shuffle = { ...event, before, swaps: [], words: 0, voided: false, sealed: false };
-  Object.assign(shuffle, { first: version, last: version });
+  const laidOut = round.laidOut && event.k === 0; // its swaps follow no tape
+  Object.assign(shuffle, { first: version, last: version, laidOut });
   round.shuffles.push(shuffle);
   return { shuffle };
 }

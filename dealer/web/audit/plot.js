@@ -27,7 +27,8 @@ export function fitPlot() {
 /** Plot the current or last shuffle at a moment, once its swaps are all known. */
 export function plot(round, moment) {
   const shuffle = round.shuffles.findLast(({ first }) => first <= moment.version) ?? null;
-  const whole = shuffle !== null && shuffle.steps > 0 && shuffle.swaps.length === shuffle.steps;
+  const whole = shuffle !== null && shuffle.steps > 0 && shuffle.swaps.length === shuffle.steps &&
+    !shuffle.laidOut;
   byId("bars").hidden = byId("plot-more").hidden = !whole;
   if (!whole) {
     setText(byId("plot-words"), texts.noPlot);

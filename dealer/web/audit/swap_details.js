@@ -35,11 +35,11 @@ function showSwap({ shuffle, swap }, seesCards) {
   if (byId("swap").hidden) return;
   setText(byId("swap-step"), swap === null ? "—"
     : texts.stepOf({ step: swap.step, last: shuffle.steps - 1 }));
-  byId("tape").hidden = !seesCards;
+  byId("tape").hidden = !seesCards || shuffle.laidOut;
   if (swap === null || !seesCards) {
     setText(byId("swap-i"), swap === null ? "—" : String(swap.i));
     for (const id of ["swap-word", "swap-j"]) setText(byId(id), "—");
-    setText(byId("swap-words"), seesCards ? texts.tapeWords : texts.hiddenSwap);
+    setText(byId("swap-words"), seesCards ? wordsOf(shuffle) : texts.hiddenSwap);
     if (seesCards) showTape(shuffle, swap ?? beforeFirst(shuffle));
     return;
   }
@@ -49,15 +49,19 @@ function showSwap({ shuffle, swap }, seesCards) {
   const backward = algorithm === "backward";
   const b = backward ? i + 1 : n - i;
   setText(byId("swap-i"), backward ? `${n} − 1 − ${step} = ${i}` : String(step));
-  setText(byId("swap-word"), texts.wordAt({ at: swap.at + words.length - 1, word }));
-  setText(byId("swap-j"), backward
+  setText(byId("swap-word"), shuffle.laidOut ? "—"
+    : texts.wordAt({ at: swap.at + words.length - 1, word }));
+  setText(byId("swap-j"), shuffle.laidOut ? String(j) : backward
     ? `${word} mod ${b} = ${j}` : `${i} + (${word} mod ${b}) = ${j}`);
   const rejected = words.slice(0, -1).map((one) => texts.rejected({
     word: one, limit: WORDS - (WORDS % b),
   }));
-  setText(byId("swap-words"), rejected.length ? rejected.join(" ") : texts.tapeWords);
+  setText(byId("swap-words"), rejected.length ? rejected.join(" ") : wordsOf(shuffle));
   showTape(shuffle, swap);
 }
+
+/** Where the words of a tape come from. */
+const wordsOf = ({ laidOut }) => (laidOut ? texts.laidOutSwap : texts.tapeWords);
 
 /** Before the first swap no word was read: show the beginning of the tape. */
 const beforeFirst = ({ swaps }) => ({ at: swaps[0].at, step: null });

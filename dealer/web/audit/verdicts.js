@@ -27,9 +27,10 @@ export function showVerdict(report, lines, against) {
   const found = results(report);
   const passed = found.filter(({ state }) => state === "passed").length;
   const all = passed === found.length;
+  const fair = all && report.practice === null;
   byId("verdict").classList.toggle("bad", fault !== null);
-  byId("verdict").classList.toggle("partly", fault === null && !all);
-  byId("badge-sign").setAttribute("d", fault !== null ? CROSS : all ? TICK : RING);
+  byId("verdict").classList.toggle("partly", fault === null && !fair);
+  byId("badge-sign").setAttribute("d", fault !== null ? CROSS : fair ? TICK : RING);
   setText(byId("verdict-title"), fault !== null ? texts.failed : verdictOf(report, all));
   setText(byId("facts-title"), fault !== null ? texts.details
     : all ? texts.passed : texts.partly({ passed, open: found.length - passed }));
@@ -38,30 +39,35 @@ export function showVerdict(report, lines, against) {
     : texts.failedWords({ check: texts.checkTitles[fault.check], line: fault.line });
   setText(byId("verdict-words"), [words, ...undoneWords(report)].join(" "));
   showFault(fault, lines);
-  byId("checks").replaceChildren(...found.map((one) => showResult(one, fault)));
+  byId("checks").replaceChildren(...found.map((one) => showResult(one, report)));
   showList("against", [texts.againstKey[against.key], notesText(against.saved, against.given)]);
   showList("counted", [
-    texts.readLines({ lines: lines.length, swaps: report.swaps.length }), ...countsOf(report),
+    texts.readLines({ lines: lines.length, swaps: report.swaps.filter(isOfTape).length }),
+    ...countsOf(report),
   ]);
 }
 
 /** What the shuffles are whose swaps were recomputed, if there are any. */
-function verdictOf({ swaps, remarks }, all) {
+function verdictOf({ swaps, remarks, practice }, all) {
+  if (practice !== null) return texts.verdicts.practice;
   if (swaps.length === 0) return texts.verdicts.none;
   if (remarks.house_only > 0) return texts.verdicts.fixed;
   return all ? texts.verdicts.fair : texts.verdicts.fairAsShown;
 }
 
-function passedWords({ swaps, remarks }, all) {
+function passedWords({ swaps, remarks, practice }, all) {
   const { open_rounds: open, shuffles, voided, house_only: houseOnly } = remarks;
   return [
-    swaps.length > 0 && texts.passedWords,
+    practice !== null ? texts.practiceWords(practice) : swaps.length > 0 && texts.passedWords,
     !all && texts.asShown,
     open > 0 && texts.passedOpen,
     voided > 0 && texts.passedVoided({ voided, shuffles }),
-    houseOnly > 0 && texts.passedHouseOnly({ houseOnly, shuffles }),
+    practice === null && houseOnly > 0 && texts.passedHouseOnly({ houseOnly, shuffles }),
   ].filter(Boolean).join(" ");
 }
+
+/** Whether words of the tape gave a swap, as all but those that lay out a practice table. */
+const isOfTape = ({ words }) => words.length > 0;
 
 /** What was undone in the file, in the language of the page. */
 const undoneWords = ({ notes }) =>
@@ -98,11 +104,12 @@ function countsOf({ fault, remarks, cosigners, tombstones }) {
 }
 
 /** The sentence of a result, with how far the check went, or why it was not made. */
-function resultText({ check, note }, fault) {
+function resultText({ check, note }, { fault, practice }) {
   if (note === "fault") {
     return texts.checkNotes.fault({ line: fault.line, sentence: faultSentence(fault) });
   }
-  const sentence = texts.checkSentences[check];
+  const sentence = check === "tape" && practice !== null
+    ? texts.tapeAfterLayout : texts.checkSentences[check];
   return note === null ? sentence
     : fill(texts.checkNotes[note], { sentence, line: fault?.line });
 }
@@ -112,13 +119,13 @@ function faultSentence({ check, sentence }) {
   return language === "en" ? sentence : texts.checkFaults[check];
 }
 
-function showResult({ check, state, note }, fault) {
+function showResult({ check, state, note }, report) {
   const attributes = { class: `sign ${CLASSES[state]}`, "aria-hidden": "true" };
   return element("li", { "data-check": check, "data-state": state },
     element("span", attributes, SIGNS[state]),
     element("span", {}, element("b", {}, texts.checkTitles[check]), " ",
       element("span", { class: `state ${CLASSES[state]}` }, texts.checkStates[state]), ": ",
-      element("span", { class: "muted" }, `${resultText({ check, note }, fault)} (${check})`)));
+      element("span", { class: "muted" }, `${resultText({ check, note }, report)} (${check})`)));
 }
 
 function showFault(fault, lines) {

@@ -1,13 +1,17 @@
 /** The badge that sums up the client's checks, the list behind it, and the dialog about a fraud. */
 
 import { element, save, setAttribute, setText } from "../dom.js";
+import { sourceUrl } from "../server_url.js";
 import { fill, language, shared, table as texts } from "../texts.js";
+import { PRACTICE } from "../verify.js";
 import { dialog } from "./dialogs.js";
 import { isHouseOnly } from "./history.js";
 
 /** @typedef {import("../client.js").Check} Check */
 
-const SIGNS = { yes: "✓", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–" };
+const SIGNS = {
+  yes: "✓", practice: "–", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–",
+};
 
 /** Why a check is another client's: this one came later, or another one played the seat. */
 const ELSEWHERE = new Set(["not_seen", "other_client"]);
@@ -33,7 +37,8 @@ export class FairnessBadge {
     const { checks } = table;
     const result = combined(checks, table.error !== null && table.evidence !== null);
     const late = result !== "no" && checks.some(({ because }) => ELSEWHERE.has(because));
-    const state = late ? "late" : result === "yes" && isHouseOnly(table) ? "house" : result;
+    const state = result !== "no" && table.practice !== null ? "practice"
+      : late ? "late" : result === "yes" && isHouseOnly(table) ? "house" : result;
     setAttribute(this.#button, "data-state", state);
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
@@ -43,11 +48,15 @@ export class FairnessBadge {
     setText(this.#words, texts.badge[state]);
     setText(after, state === "yes" ? ` ${SIGNS.yes}` : "");
     setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
-    this.#list.replaceChildren(...checks.map(checkItem), ...table.doubts.map(doubtItem));
+    const doubts = table.doubts.filter((sentence) => sentence !== PRACTICE); // `open` says it
+    this.#list.replaceChildren(...checks.map(checkItem), ...doubts.map(doubtItem));
   }
 
   async open() {
+    const { practice } = this.#page.table;
     await dialog(texts.badgeTitle, () => [
+      practice && element("p", {}, texts.practiceMeans(practice), " ",
+        element("a", { href: sourceUrl(practice) }, texts.practiceSource)),
       element("p", {}, texts.badgeIntro),
       this.#list,
       element("p", { class: "muted" }, texts.badgeLimits),

@@ -7,7 +7,7 @@ import { markerIn } from "../client/markers.js";
 import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
 import { list, table as texts } from "../texts.js";
-import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
+import { PRACTICE_RULE, SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { titleInGame } from "./game.js";
 import { seatChangeIn } from "./history.js";
 import { changeSentence, markerSentence, seatSentence } from "./seat_lines.js";
@@ -39,6 +39,8 @@ export class LogLines {
   #ownSeat;
   #lastId = 0;
   #movedAt = 0; // the version of the SeatTaken by which a player moves
+  /** @type {number | null} when a practice table was laid out, by many events at one time */
+  #laidOutAt = null;
   /** @type {number | null} the reader's seat before the event, which may end it */
   #seatBefore = null;
 
@@ -60,7 +62,9 @@ export class LogLines {
    */
   add(event, { seats, stackOf }) {
     for (const [seat, name] of seats) this.#names.set(seat, name);
-    const { type } = event;
+    const { type, at, public: data } = event;
+    if (type === "TableOpened" && PRACTICE_RULE in data.rules) this.#laidOutAt = at;
+    else if (at === this.#laidOutAt && !(type in SHUFFLE_EVENTS)) return;
     if (type === "CardDrawn" || type === "CardMoved" || type === "CardPeeked") this.#addCard(event);
     else if (type === "CardShown") this.#addShown(event, stackOf);
     else if (type in SHUFFLE_EVENTS) this.#addShuffle(event);
@@ -110,7 +114,7 @@ export class LogLines {
     const own = data.seat !== undefined && data.seat === (ended ?? this.#ownSeat());
     const name = data.seat === undefined ? "" : this.#name(data.seat);
     const sentence = seatSentence({ type, public: data }, { own, name }) ?? {
-      TableOpened: () => lines.tableOpened,
+      TableOpened: () => (this.#laidOutAt === null ? lines.tableOpened : lines.practiceOpened),
       TableClosed: () => lines.tableClosed,
       NoteAdded: () => this.#noteText(data, name),
       RoundOpened: () => lines.roundOpened({ round: data.round, cards: data.deck?.length }),
@@ -295,9 +299,10 @@ export class LogLines {
     SHUFFLE_EVENTS[type](line.shuffle, data);
   }
 
-  #shuffleText({ stack, n, contributors, result }) {
+  #shuffleText({ round, k, stack, n, contributors, result }) {
     if (result === null) return lines.shuffling({ stack: this.#stack(stack) });
     if (result === "ShuffleVoided") return lines.voided({ stack: this.#stack(stack) });
+    if (this.#laidOutAt !== null && round === 1 && k === 0) return lines.laidOut({ cards: n });
     if (contributors.length === 0) return lines.shuffledByHouse({ cards: n });
     const others = contributors.filter((seat) => seat !== this.#ownSeat()).sort((a, b) => a - b);
     const names = others.map((seat) => this.#name(seat));

@@ -241,12 +241,13 @@ class TablePage {
 
   /** The lobby lists the tables at which this browser has a seat. */
   #keepOwn() {
-    const { id, seat, closed, state: { name } } = this.table;
+    const { id, seat, closed, practice, state: { name } } = this.table;
     const own = `${seat}/${closed}`;
     if (own === this.#kept) return;
     this.#kept = own;
     if (seat !== null) stored.removeItem(REMOVED + id);
-    keepOwnTable(id, seat === null ? null : { id, name, seat, closed });
+    const kept = { id, name, seat, closed, practice: practice !== null };
+    keepOwnTable(id, seat === null ? null : kept);
   }
 
   #follow(table) {

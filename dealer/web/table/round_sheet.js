@@ -1,7 +1,7 @@
 /** The sheet between rounds: what the last one gave each player, and the button of the next one. */
 
 import { element, reconcile, setAttribute, setText } from "../dom.js";
-import { tableUrl } from "../server_url.js";
+import { practiceUrl, tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dealsAtOnce, gameHelp, resultRule, titleOfFirstDeal } from "./game.js";
@@ -21,6 +21,7 @@ export class RoundSheet {
   #sentence = element("p", { class: "muted" });
   #start;
   #check = element("a", { class: "button" }, texts.watchAudit);
+  #again = element("a", { class: "button" }, texts.playAgain);
   #help;
 
   constructor(container, page) {
@@ -33,7 +34,7 @@ export class RoundSheet {
     });
     this.#sheet.append(
       this.#title, this.#winner, this.#scores, this.#unseen, this.#sentence,
-      element("div", { class: "next" }, this.#start, this.#check, this.#help));
+      element("div", { class: "next" }, this.#start, this.#check, this.#again, this.#help));
     container.prepend(this.#sheet);
   }
 
@@ -56,6 +57,8 @@ export class RoundSheet {
     setText(this.#start, startLabel(table));
     this.#check.hidden = !over;
     this.#check.href = tableUrl(table.id, `/audit#round=${rounds}`);
+    this.#again.hidden = !over || table.insecure;
+    this.#again.href = practiceUrl(sourceOf(table));
     this.#help.hidden = help === null || over; // the menu has it, too
     if (help !== null) setText(this.#help, texts.howToPlay({ game: help.title }));
   }
@@ -85,6 +88,11 @@ export class RoundSheet {
       },
     });
   }
+}
+
+/** Where the last round is played again from: a practice round as it was laid out. */
+function sourceOf({ id, practice, state: { rounds } }) {
+  return practice !== null && rounds === 1 ? practice : { table: id, round: rounds };
 }
 
 const notedScores = ({ scores }) =>
