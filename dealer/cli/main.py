@@ -24,7 +24,7 @@ app = Commands(
 
 for panel, commands in {
     "Run a server": (serve.serve, config.config),
-    "Play": (play.demo, play.bots, play.mcp),
+    "Play": (play.demo, play.bots, play.practice, play.mcp),
     "Check a game": (audit.audit, audit.history, audit.state, tables.export, verify.verify),
     "Maintain the database": (
         database.migrate,

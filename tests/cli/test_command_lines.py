@@ -35,6 +35,7 @@ ELSEWHERE = (
     "dealer serve",
     "dealer demo",  # test_demo.py
     "dealer bots",  # tests/bots
+    "dealer practice",
     "dealer restore",  # test_backup.py
     "dealer verify practice.jsonl",  # test_practice.py
     "dealer lab run",  # test_lab.py, with fewer shuffles

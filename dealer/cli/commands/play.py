@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dealer.cli.options import HouseKey, argument, given, parse_seconds, usage_errors
-from dealer.cli.output import echo, program
+from dealer.cli.options import AsJson, HouseKey, argument, given, parse_seconds, usage_errors
+from dealer.cli.output import echo, program, say_json
 from dealer.config import DATABASE_VARIABLE, Settings
 from dealer.errors import BadRequest, ConfigurationError, DealerError, amount
 from dealer.version import __version__
@@ -34,6 +34,14 @@ TableAddress = Annotated[
         "TABLE",
         "The table's id, the first digits of it if the lobby lists it, or a link to it, as "
         "its page shows under Invite.",
+    ),
+]
+
+
+TableServer = Annotated[
+    str,
+    typer.Option(
+        "--server", metavar="URL", help="The server's address, if TABLE is an id, not a link."
     ),
 ]
 
@@ -181,12 +189,7 @@ async def _rebuild(service: Service) -> bool:
 async def bots(
     count: Annotated[int, argument("N", "How many bots.", min=1, max=50)],
     table: TableAddress,
-    server: Annotated[
-        str,
-        typer.Option(
-            "--server", metavar="URL", help="The server's address, if TABLE is an id, not a link."
-        ),
-    ] = LOCAL_SERVER,
+    server: TableServer = LOCAL_SERVER,
     pace: Annotated[
         float,
         typer.Option(
@@ -245,6 +248,71 @@ async def _link(table: str, server: str) -> TableLink:
                 "or the link that the table's page shows under Invite."
             )
         return read_link(found[0], server=server)
+
+
+async def practice(
+    table: TableAddress,
+    round: Annotated[
+        int, typer.Option("--round", metavar="N", min=1, help="The closed round.")
+    ] = 1,
+    at: Annotated[
+        int | None,
+        given(
+            "VERSION",
+            "A version of that round; without it the same shuffle again, with nothing dealt.",
+            "--at",
+            min=1,
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Your name at the new table.")
+    ] = "Player",
+    seat: Annotated[
+        int | None, given("N", "Your seat, whose hand you get; the lowest if not given.", min=1)
+    ] = None,
+    server: TableServer = LOCAL_SERVER,
+    as_json: AsJson = False,
+) -> None:
+    """Play on from any moment of a closed round: open a practice table, and print its addresses.
+
+    Each card lies there as it lay at that version: in the hands, by seat, in piles and in the deck,
+    face up or down. Who takes a seat takes its hand. A practice table is no fair deal, which its
+    pages, its log and all verifiers say. The first address is for all, the second one for you
+    alone: it has your seat, which is the host's.
+
+    ```
+    dealer practice http://localhost:8080/tables/0123456789abcdef0123456789abcdef --at 57
+    dealer practice 0123456789abcdef0123456789abcdef --round 2
+    ```
+    """
+    link = await _link(table, server)
+    members = {"table": link.table, "round": round, "version": at, "token": link.token}
+    source = {key: value for key, value in members.items() if value is not None}
+    opened = await _open_practice(link.server, source, name=name, seat=seat)
+    if as_json:
+        say_json(opened)
+    else:
+        echo(f"Practice table: {opened['url']}")
+        echo(f"Your seat, for you alone: {opened['seat_url']}")
+
+
+async def _open_practice(
+    server: str, source: dict[str, object], *, name: str, seat: int | None
+) -> dict[str, str]:
+    from dealer.bots.links import page_address
+    from dealer.client import connect
+
+    async with connect(server, name=name) as house:
+        opened = await house.open(from_=source)
+        table = await house.join(opened, seat=seat)
+        # The host's token ends with this process, but that of a seat is in its address.
+        await table.transfer_host(table.seat or 0)
+        address = f"{page_address(server)}/tables/{table.id}"
+        return {
+            "table": table.id,
+            "url": f"{address}#invite={opened.invite}",
+            "seat_url": f"{address}#seat={table.token}",
+        }
 
 
 def mcp(
