@@ -15,7 +15,7 @@ from tests.harness.server_process import ROOT
 pytestmark = pytest.mark.slow
 
 TUTORIALS = ROOT / "dealer" / "docs" / "tutorials"
-PROGRAMS = {"audit": ("sqlite3",), "backend": ("curl",)}
+PROGRAMS = {"audit": ("sqlite3",), "backend": ("curl",), "what-if": ("curl",)}
 
 
 def test_what_the_family_presses_is_on_the_pages() -> None:
