@@ -12,7 +12,7 @@ from importlib import resources
 import pytest
 
 from dealer.gateway.pages import static_files
-from dealer.gateway.pages.static_files import StaticFiles, without_comments
+from dealer.gateway.pages.static_files import StaticFiles, shortened
 from dealer.version import __version__
 from tests.gateway.http_client import get
 
@@ -29,14 +29,15 @@ async def folder_of(gateway) -> str:
 async def test_a_page_refers_to_the_files_of_its_version(gateway) -> None:
     folder = await folder_of(gateway)
     got = await get(gateway.port, f"/web/{folder}/verify.js")
-    assert got.body == without_comments((WEB / "verify.js").read_bytes())
+    assert got.body == shortened((WEB / "verify.js").read_bytes())
     assert got.headers["content-type"] == "text/javascript"
     assert got.headers["cache-control"] == "max-age=31536000, immutable"
 
 
-def test_comments_on_lines_of_their_own_are_left_out_and_lines_keep_their_numbers() -> None:
-    script = b'/** Of\n * two. */\nf(); // stays\n  // not\n  /** one */\n  g("/** a */");\n'
-    assert without_comments(script) == b'\n\nf(); // stays\n\n\n  g("/** a */");\n'
+def test_comments_and_indentation_are_left_out_and_lines_keep_their_numbers() -> None:
+    script = b'/** Of\n * two. */\nf(); // of f\n  // not\n  /** one */\n  g("/** a */");\n'
+    assert shortened(script) == b'\n\nf();\n\n\ng("/** a */");\n'
+    assert shortened(b"  g(' // a', `//`); // g's\n") == b"g(' // a', `//`); // g's\n"
 
 
 async def test_a_stylesheet_is_sent_with_those_that_it_imports(gateway) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.gateway.pages.static_files import without_comments
+from dealer.gateway.pages.static_files import shortened
 from tests.harness.installed import missing
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node
@@ -42,14 +42,14 @@ def test_types_are_consistent() -> None:
 
 
 @pytest.mark.slow
-def test_scripts_without_comments_are_the_same_programs(tmp_path: Path) -> None:
+def test_scripts_shortened_are_the_same_programs(tmp_path: Path) -> None:
     """Both have the same tokens, by the parser that ESLint uses."""
     if not (PACKAGES / "acorn").is_dir():
         missing("eslint is not installed (npm install --prefix build, see .ci/run)")
     for script in WEB.rglob("*.js"):
         served = tmp_path / script.relative_to(WEB)
         served.parent.mkdir(parents=True, exist_ok=True)
-        served.write_bytes(without_comments(script.read_bytes()))
+        served.write_bytes(shortened(script.read_bytes()))
     program = """
       const [, acorn, written, served] = process.argv;
       const { tokenizer } = require(acorn), fs = require("fs");

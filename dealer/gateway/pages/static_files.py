@@ -3,11 +3,11 @@
 The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is that of the
 whole folder: the content of an address never changes, so browsers may cache it permanently, and
 modules that import each other by relative paths are always of one version. Scripts are sent there
-without the comments that have lines of their own, a sixth of a page's bytes. The module of a page
-is sent with all that it imports (`modules.py`), and a stylesheet with those that it imports, so
-that a page needs one request for each. The client and the verifier are also served under addresses
-without a hash, as they are in the folder, for programs of other origins and for readers, and each
-as one file under an address with the version (`modules.py`).
+without comments and indentation, a fifth of a page's bytes. The module of a page is sent with all
+that it imports (`modules.py`), and a stylesheet with those that it imports, so that a page needs
+one request for each. The client and the verifier are also served under addresses without a hash, as
+they are in the folder, for programs of other origins and for readers, and each as one file under an
+address with the version (`modules.py`).
 """
 
 from __future__ import annotations
@@ -72,6 +72,9 @@ PUBLIC = re.compile(r"/(?P<path>(?:client|verify)(?:\.d\.ts|\.js)|client/\w+\.js
 """Addresses without a hash: the client and the verifier, their types, and the client's modules."""
 
 _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*$)", re.DOTALL | re.MULTILINE)
+
+_ENDS = re.compile(r"""^[ \t]+|[ \t]+//[^\n"'`]*$""", re.MULTILINE)
+"""Indentation, and a comment behind code; with a quotation mark it may be within a string."""
 
 _STYLE_COMMENTS = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
 _CSS_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
@@ -227,7 +230,7 @@ class StaticFiles:
         if file.kind == SCRIPT:
             named = path in self._scripts
             script = combine([path], self._read, at=path) if named else self._read(path)
-            return File(without_comments(script.encode()), SCRIPT)
+            return File(shortened(script.encode()), SCRIPT)
         return File(self._styles(path).encode(), STYLES) if file.kind == STYLES else file
 
     def _read(self, path: str) -> str:
@@ -244,13 +247,13 @@ class StaticFiles:
         return _CSS_IMPORT.sub(imported, text)
 
 
-def without_comments(script: bytes) -> bytes:
-    """The script without comments that have lines of their own; all other lines keep their numbers.
+def shortened(script: bytes) -> bytes:
+    """The script without indentation and most comments; all other lines keep their numbers.
 
-    A multi-line string must have no line that begins like such a comment.
+    A multi-line string must have no line that begins like a comment or with spaces.
     """
-    text = script.decode()
-    return _COMMENTS.sub(lambda found: "\n" * found[0].count("\n"), text).encode()
+    text = _COMMENTS.sub(lambda found: "\n" * found[0].count("\n"), script.decode())
+    return _ENDS.sub("", text).encode()
 
 
 def _read(folder: Traversable, prefix: str) -> list[tuple[str, File]]:
