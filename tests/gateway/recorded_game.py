@@ -82,6 +82,8 @@ async def play(gateway: Gateway) -> list[RecordedFrame]:
     await _send_invalid_requests(table)
     await gateway.context.service.log.run_when_idle(Projector().slice)
     await _resume_cosign_and_close(table, spectator, cosigner)
+    practising = await connect(gateway)
+    await practising.call("table.open", from_={"table": table.id, "round": 1})
     await _follow_the_feed(gateway, connect)
     await gateway.drain()
     for client in clients:

@@ -105,6 +105,8 @@ async def test_the_frames_of_the_protocol_examples(real_server):
     """The server accepts the frames, and its answers have the members that the guide shows."""
     lines = "".join(examples(document=PROTOCOL)).splitlines()
     requests = [json.loads(line[2:]) for line in lines if line.startswith("> ")]
+    (practice,) = (frame for frame in requests if "from" in frame["params"])
+    requests.remove(practice)
     expected = [line for line in lines if '"result"' in line]
     known: dict[str, str] = {}
     results: list[dict[str, Any]] = []
@@ -122,6 +124,12 @@ async def test_the_frames_of_the_protocol_examples(real_server):
             assert (await recording.ask(filled(frame, known)))["error"]["code"] > 0
         play = {"table": known["table"], "cards": ["X1"]}
         refused = await recording.ask({"jsonrpc": "2.0", "method": "hand.play", "params": play})
+        closing = {"jsonrpc": "2.0", "method": "round.close", "params": {"table": known["table"]}}
+        await recording.ask(closing)
+        practice["params"]["from"]["table"] = known["table"]
+        practice["params"]["cmd"] += " another than that of the first table"
+        opened = await recording.ask(practice)
+    assert opened["result"].keys() >= {"table", "host_token", "version"}
     for line, result in zip(expected, results, strict=True):
         members = re.findall(r'[{,]"(\w+)":', line.split('"result":')[1])
         assert set(members) <= set(result), line
