@@ -24,11 +24,13 @@ from dealer.game import events
 from dealer.game.cards import RANKS, STANDARD, UNKNOWN
 from dealer.game.events import RoundOpened
 from dealer.game.names import safe_text
+from dealer.game.rules import PRACTICE
 from dealer.game.stacks import BURN, DECK, DISCARD, seat_of
 from dealer.game.state import Round, Table
 from dealer.history.printable import utc
 from dealer.history.replay import Game, ReplayStep
 from dealer.history.text import check_round
+from dealer.proof.verify.practice import NOT_FAIR
 
 
 @dataclass(frozen=True)
@@ -560,7 +562,8 @@ def _lines(game: Game, opening: ReplayStep, variant: Variant, hand: Hand) -> Ite
     yield f"table = {_text(game.table)}"
     yield f"players = [{', '.join(map(_text, hand.players.values()))}]"
     yield f"_table_key = {_text(game.key)}"
-    yield f"_note = {_text(NOTE)}"
+    note = f"{NOTE} {NOT_FAIR}" if PRACTICE in rules.given else NOTE
+    yield f"_note = {_text(note)}"
 
 
 def _text(text: str) -> str:

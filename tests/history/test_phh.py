@@ -332,3 +332,11 @@ def test_the_host_may_collect_the_cards_after_the_showdown() -> None:
     assert read.boards == board
     assert read.shown.keys() == {1}
     assert read.mucked == {2, 3}
+
+
+def test_a_hand_of_a_practice_table_says_that_it_is_no_fair_deal() -> None:
+    source = {"table": "ab" * 16, "round": 1, "version": 57, "root": "cd" * 32}
+    for poker in (Poker("holdem", players=2), Poker("holdem", players=2, practice=source)):
+        poker.deal(2)
+        said = "which is no fair deal." in phh.write(poker.close(), round=1)
+        assert said == ("practice" in poker.played.table.rules.given)

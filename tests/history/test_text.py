@@ -209,3 +209,16 @@ def test_piles_are_called_what_they_are_for() -> None:
     }
     for stack, words in spoken.items():
         assert named(played.table, stack) == words
+
+
+@pytest.mark.parametrize("tag", sorted(languages()))
+def test_a_practice_table_says_what_was_laid_out_in_every_language(tag: str) -> None:
+    source = {"table": "ab" * 16, "round": 3, "version": 57, "root": "cd" * 32}
+    language = languages()[tag]
+    (opened,) = sentences(lines(Poker(None, practice=source), language=language))[:1]
+    ordinary = sentences(lines(Poker(None), language=language))[0]
+    for word in ("ab" * 16, "3", "57"):
+        assert word in opened
+    assert "ab" * 16 not in ordinary
+    if tag == "en":
+        assert "its first round is no fair deal" in opened
