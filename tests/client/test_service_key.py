@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dealer.client import connect
-from dealer.errors import BadRequest, SessionEnded
+from dealer.errors import BadRequest, SessionEnded, UnknownTable
 from dealer.service.identity.service_keys import new_key
 from tests.gateway.conftest import gateway, open_gateway, service
 from tests.harness.service_keys import add_key, revoke_key
@@ -49,3 +49,20 @@ async def test_a_key_that_is_refused_is_final(service, gateway) -> None:
     with pytest.raises(SessionEnded):
         await house.open()
     await house.close()
+
+
+async def test_a_service_opens_a_practice_table_of_its_private_one(service, gateway) -> None:
+    url = f"ws://127.0.0.1:{gateway.port}/ws"
+    async with connect(url, key=await add_key(service)) as house:
+        table = await house.open(rules={"watch": "nobody"}, host=False)
+        await table.round_open(entropy="house")
+        await table.shuffle()
+        await table.round_close()
+        again = await house.open(from_={"table": table.id, "round": 1}, ref="again", host=False)
+        assert again.practice is not None
+        await again.burn()
+        await again.round_close()
+    other = await add_key(service, name="other")
+    async with connect(url, key=other) as house:
+        with pytest.raises(UnknownTable):
+            await house.open(from_={"table": table.id, "round": 1})
