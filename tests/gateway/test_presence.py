@@ -193,7 +193,6 @@ async def test_a_table_without_connections_is_forgotten(gateway, connect) -> Non
     await bystander.call("table.presence")
     await eventually(lambda: not attendance._timers)
     assert {live_table.table_id for live_table in attendance._seen} == {other["table"]}
-    assert {live_table.table_id for live_table in attendance._followed} == {other["table"]}
 
 
 async def test_a_seat_taken_at_another_process_has_no_connection(

@@ -41,7 +41,6 @@ class Presence:
         self._absences = absences
         self._shared = shared
         shared.on_change(self.changed)
-        self._followed: set[LiveTable] = set()
         self._seen: dict[LiveTable, dict[SeatHolder, r.Seat]] = {}  # when it was last observed
         self._timers: dict[LiveTable, asyncio.TimerHandle] = {}
         self._closed = False
@@ -62,7 +61,6 @@ class Presence:
         else:
             self._seen.pop(live_table, None)
             self._absences.forget(live_table)
-            self._followed.discard(live_table)
         watching = here.watching + elsewhere.watching
         return r.Presence(table=live_table.table_id, seats=list(seats.values()), watching=watching)
 
@@ -101,7 +99,6 @@ class Presence:
     def follow(self, subscription: Subscription, attendance: r.Presence) -> None:
         """Notify of changes from now on, after `attendance` was sent."""
         if not subscription.is_ended():
-            self._followed.add(subscription.live_table)
             subscription.presence = wire.encode(attendance)
 
     def changed(self, live_table: LiveTable) -> None:
@@ -112,7 +109,7 @@ class Presence:
 
     def seats_changed(self, live_table: LiveTable) -> None:
         """Notify the clients that follow this table, if there are any, of its new seats."""
-        if live_table in self._followed:
+        if any(subscription.presence is not None for subscription in live_table.subscribers):
             self.changed(live_table)
 
     def close(self) -> None:
@@ -124,15 +121,12 @@ class Presence:
     def _notify(self, live_table: LiveTable) -> None:
         del self._timers[live_table]
         attendance = self.observe(live_table)
-        if live_table not in self._followed:
-            return
         following = [
             subscription
             for subscription in live_table.subscribers
             if subscription.presence is not None and subscription.membership.may_watch()
         ]
         if not following:
-            self._followed.discard(live_table)
             return
         payload = wire.encode(attendance)
         frame = wire.text_frame(wire.notification("presence", attendance))

@@ -230,11 +230,16 @@ class Dispatcher:
             budget.cpu.step(thread_time() - started_at)
 
     def _settle(self, written: int, outcome: Outcome) -> None:
-        """Replace what a command was charged, `written` and an event's time, by what it cost."""
+        """Replace what a command was charged, `written` and an event's time, by what it cost.
+
+        A repeated one has written nothing.
+        """
         budget = self.session.transport.budget
         budget.cpu.refund(EVENT_SECONDS)
         if isinstance(outcome, CommandResult):
             budget.cpu.step(EVENT_SECONDS * len(outcome.events))
+            if outcome.repeated or not outcome.events:
+                budget.written.refund(written)
         else:
             budget.refund(written, outcome)
 
@@ -262,7 +267,7 @@ class Dispatcher:
             self._settle(written, outcome)
             answers.send_error(call, outcome)
         else:
-            if len(outcome.events) != 1:  # one is what was charged
+            if outcome.repeated or len(outcome.events) != 1:  # one is what was charged
                 self._settle(written, outcome)
             try:
                 answers.send_outcome(call, method.answer, outcome)

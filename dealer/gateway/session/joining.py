@@ -170,20 +170,21 @@ async def table_join(session: Session, call: Call) -> None:
         session.answers.send_result(call, answered)
         return
     membership = await session.find(q.table)
-    temporary = membership.subscription is None
+    fresh = membership.subscription is None
     subscription = session.add(membership)
     try:
         holder = await seat_for(session, call, membership)
+        fresh = True  # to be joined again with the same `cmd`, if there is no answer to this one
+        session.take_seat(membership, holder)
+        live_table = membership.live_table
+        tokens = session.context.service.tokens.of(live_table.table.key)
+        token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
+        membership.seat.tokens.add(token)
+        seen = await take_snapshot(session, membership)
     except DealerError:
-        if temporary:
+        if fresh:
             session.leave(membership)
         raise
-    session.take_seat(membership, holder)
-    live_table = membership.live_table
-    tokens = session.context.service.tokens.of(live_table.table.key)
-    token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
-    membership.seat.tokens.add(token)
-    seen = await take_snapshot(session, membership)
     seat = (subscription.viewer or holder).seat  # another one if the player has moved meanwhile
     answer = r.Joined(seat=seat, token=token, **members(membership, seen))
     session.repeatable.add(call, answer)
@@ -252,6 +253,9 @@ async def table_leave(session: Session, call: Call) -> None:
     The result has `host` if this connection stays.
     """
     q: p.Command = call.params
+    if (answered := session.repeatable.find(call)) is not None:
+        session.answers.send_result(call, answered)
+        return
     membership = await session.find(q.table, token=q.token)
     live_table, actor = membership.live_table, membership.actor()
     if actor.seat is None and membership.subscription is None:
@@ -268,4 +272,6 @@ async def table_leave(session: Session, call: Call) -> None:
         version = done.version
     if not stays:
         session.leave(membership)
-    session.answers.send_result(call, r.Left(version=version, host=stays or None))
+    answer = r.Left(version=version, host=stays or None)
+    session.repeatable.add(call, answer)  # repeated, a host would leave the table, too
+    session.answers.send_result(call, answer)

@@ -73,12 +73,10 @@ async def seat_for(session: Session, call: Call, membership: Membership) -> Seat
 async def _seat_by_name(session: Session, call: Call, membership: Membership) -> SeatHolder:
     q: p.TableJoin = call.params
     live_table = membership.live_table
-    _require_admission(session, membership, q)
-    command, key = (
-        TakeSeat(q.name or "", q.seat, _key(q), q.bot),
-        joining_key(call, session.service_key),
-    )
-    done = await session.context.service.execute(live_table, command, key=key)
+    _require_invitation(session, membership, q)
+    command = TakeSeat(q.name or "", q.seat, _key(q), q.bot)
+    key = joining_key(call, session.service_key)
+    done = await session.context.service.execute(live_table, command, key=key, expect=q.expect)
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
     holder = await live_table.seat_on_disk(SeatHolder(taken.seat, done.version))
     if holder is None:
@@ -120,7 +118,8 @@ async def _seat_by_jwt(
     holder = await claims.find(live_table, claim)
     if holder is not None:
         return holder
-    _require_admission(session, membership, q)
+    _require_invitation(session, membership, q)
+    membership.require_version(q.expect)
     names = _names(user.names, q)
     if not names:
         raise BadRequest("This JWT has no name that a player may have; give one as `name`.")
@@ -159,14 +158,12 @@ async def _take(
         ) from None
 
 
-def _require_admission(session: Session, membership: Membership, q: p.TableJoin) -> None:
+def _require_invitation(session: Session, membership: Membership, q: p.TableJoin) -> None:
     live_table = membership.live_table
     if live_table.table.rules.invited and not membership.host:
         tokens = session.context.service.tokens.of(live_table.table.key)
         if q.invite is None or not tokens.is_invite(live_table.id, q.invite):
             raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
-    # After the invitation: a conflict would reveal the table's version to a stranger.
-    membership.require_version(q.expect)
 
 
 def _key(q: p.TableJoin) -> bytes | None:

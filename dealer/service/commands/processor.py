@@ -244,7 +244,7 @@ class CommandProcessor:
                 first, count = records[0].version, len(records)
                 live_table.stored_commands.add(execution.name, execution.digest, first, count)
                 if execution.waiters:
-                    self._answer_waiters(execution, outcome)
+                    self._answer_waiters(execution, newest.version)
             if execution.pending_draw is not None:
                 execution.pending_draw.answer(execution.draw_outcome())
             # 5. Snapshots, checkpoints and rejections that waited for this version.
@@ -265,7 +265,9 @@ class CommandProcessor:
         if live_table.state is not TableState.ACTIVE:
             self.lifecycle.reload_if_due(live_table)
 
-    def _answer_waiters(self, execution: CommandExecution, outcome: CommandResult) -> None:
+    def _answer_waiters(self, execution: CommandExecution, version: int) -> None:
+        # Without the frames that are held for the caller: another connection may see less.
+        outcome = CommandResult(version, execution.events, repeated=True)
         stored = StoredCommand(execution.digest, execution.expected + 1, len(execution.rows))
         while execution.waiters:  # those that are left are answered after an internal error, too
             waiter = execution.waiters[0]
@@ -336,7 +338,6 @@ class CommandProcessor:
         A command with another content is refused with CommandReused. While the first one is in
         flight the other waits for it.
         """
-        execution.is_replay = True
         if stored.digest != execution.digest:
             execution.answer(
                 CommandReused("This command id was used for another command; give each its own.")
@@ -356,7 +357,7 @@ class CommandProcessor:
             await self.lifecycle.catch_up(live_table)  # another process may have written it
             after, count = stored.version - 1, stored.count
             events = await self._reader.events(live_table, after=after, count=count)
-            outcome = CommandResult(after + count, events)
+            outcome = CommandResult(after + count, events, repeated=True)
         except Exception as error:
             outcome = unavailable(failed("reading a command's events failed", error))
         execution.answer(outcome)

@@ -59,8 +59,8 @@ class RandomDraws:
             if not isinstance(outcome, CommandResult):
                 answer(outcome)
             elif drawn := [event for event in outcome.events if isinstance(event, CardDrawn)]:
-                answer(CommandResult(outcome.version, list(drawn)))
-            elif execution.is_replay:
+                answer(CommandResult(outcome.version, list(drawn), repeated=outcome.repeated))
+            elif outcome.repeated:
                 self._tasks.start(self._resume(live_table, execution, draw, outcome, answer))
 
         execution.done = started

@@ -28,12 +28,14 @@ from dealer.game.events import Event
 class CommandResult(Struct):
     """A command was executed: the table's version after it, and its events.
 
-    `held` are frames for the caller's own connection, to be written before the answer, in one.
+    `held` are frames for the caller's own connection, to be written before the answer, in one. With
+    `repeated` an earlier execution wrote the events, and the caller of that one got the frames.
     """
 
     version: int
     events: list[Event]
     held: bytes = b""
+    repeated: bool = False
 
 
 Outcome = CommandResult | DealerError
@@ -116,7 +118,6 @@ class CommandExecution(Append, eq=False, kw_only=True):
     on_drawn: OnResult | None = None
     attempts: int = 0
     duplicate_of: StoredCommand | None = None  # the stored command of this name
-    is_replay: bool = False  # whether an earlier execution answers it
 
     live_table: Any = None  # the LiveTable, once it is decided; its module imports this one
     table: bytes = b""
