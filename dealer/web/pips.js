@@ -22,42 +22,57 @@ const SUITS = {
   ],
 };
 
-/** Heights of the pips in the middle, and at each side: 0 is the middle of the card, 6 the edge. */
+/** By rank the heights of the pips in the middle, and at each side: 0 is the middle, 6 the edge. */
 const RANKS = {
   2: [[-6, 6], []], 3: [[-6, 0, 6], []], 4: [[], [-6, 6]], 5: [[0], [-6, 6]], 6: [[], [-6, 0, 6]],
   7: [[-3], [-6, 0, 6]], 8: [[-3, 3], [-6, 0, 6]], 9: [[0], [-6, -2, 2, 6]],
   T: [[-4, 4], [-6, -2, 2, 6]],
 };
+const WIDTH = 100 * Object.keys(RANKS).length;
 
-/** Draw number cards with as many pips as they have, once the page is idle. */
+/**
+ * Draw number cards with as many pips as they have. The browser makes a document of each picture, for
+ * some milliseconds: so there is one for each suit, and it is made when the page is idle, before a
+ * card is dealt.
+ */
 export function addPips() {
   if (!isServed()) return; // a copy on a disk has no `courts.css`
-  whenIdle(() => {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(Object.keys(SUITS).flatMap(
-      (suit) => Object.keys(RANKS).map((rank) => ruleOf(rank, suit))).join("\n"));
-    document.adoptedStyleSheets.push(sheet);
+  const sheet = new CSSStyleSheet();
+  Object.keys(RANKS).forEach((rank, place) => {
+    sheet.insertRule(`.card[data-card^="${rank}"] { --pips: ${place}; }`);
+  });
+  document.adoptedStyleSheets.push(sheet);
+  for (const [suit, [shape, plain, ofFour]] of Object.entries(SUITS)) {
+    addPicture(sheet, `.card[data-suit="${suit}"]`, picture(shape, plain));
+    if (plain !== ofFour) {
+      addPicture(sheet, `.four-colour .card[data-suit="${suit}"]`, picture(shape, ofFour));
+    }
+  }
+}
+
+function addPicture(sheet, cards, url) {
+  whenIdle(async () => {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    // Not a property for `var()`, which each card would read again.
+    const numbers = `${cards}:not([data-court], [data-card^="A"])`;
+    const rule = `${numbers}::before { background-image: url("${url}"); }`;
+    sheet.insertRule(rule, sheet.cssRules.length);
   });
 }
 
-function ruleOf(rank, suit) {
-  const [shape, plain, ofFour] = SUITS[suit];
-  const card = `.card[data-card^="${rank}${suit}"][data-suit]`;
-  return [
-    `${card} { --pips: ${picture(rank, shape, plain)}; }`,
-    plain === ofFour ? "" : `.four-colour ${card} { --pips: ${picture(rank, shape, ofFour)}; }`,
-  ].join("");
-}
-
-/** A card of 100 by 140, as `url(…)`; pips below the middle are upside down. */
-function picture(rank, shape, colour) {
-  const [middle, side] = RANKS[rank];
-  const at = (x) => (y) => {
-    const place = `translate(${x} ${70 + y * 7.7}) scale(${y > 0 ? ".88-.88" : ".88"})`;
-    return `<use href="#p" transform="${place}"/>`;
-  };
-  const pips = [...middle.map(at(50)), ...side.flatMap((y) => [at(37)(y), at(63)(y)])].join("");
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 140"><defs>` +
-    `<path id="p" fill="${colour}" d="${shape}"/></defs>${pips}</svg>`;
-  return `url("data:image/svg+xml,${encodeURIComponent(svg)}")`;
+/** The cards of a suit side by side, each of 100 by 140; pips below the middle are upside down. */
+function picture(shape, colour) {
+  const pips = Object.values(RANKS).flatMap(([middle, side], place) => {
+    const at = (x) => (y) => {
+      const scale = y > 0 ? ".88-.88" : ".88";
+      const to = `translate(${100 * place + x} ${(70 + y * 7.7).toFixed(1)}) scale(${scale})`;
+      return `<use href="#p" transform="${to}"/>`;
+    };
+    return [...middle.map(at(50)), ...side.flatMap((y) => [at(37)(y), at(63)(y)])];
+  });
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} 140"><defs>` +
+    `<path id="p" fill="${colour}" d="${shape}"/></defs>${pips.join("")}</svg>`;
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }

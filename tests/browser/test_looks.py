@@ -103,11 +103,25 @@ async def test_number_cards_have_pips_from_60_pixels_on(
       return backgroundImage.startsWith("url(") && parseFloat(width) > 0;
     }"""
     await expect(numbers.first).to_be_visible()
-    await page.wait_for_function("() => document.adoptedStyleSheets.length > 0")
+    await page.wait_for_function(
+        """() => [...document.adoptedStyleSheets[0].cssRules].filter(
+          (one) => one.selectorText.endsWith("::before")).length === 6"""  # two in other colours
+    )
     await page.wait_for_function(
         '() => document.querySelector("link[href$=\\"courts.css\\"]")?.sheet'
     )
     assert await numbers.first.evaluate(picture) is shown
+    places = """(all) => all.map((one) => [
+      one.dataset.card[0], getComputedStyle(one, "::before").backgroundPositionX,
+    ])"""
+    for rank, shift in await numbers.evaluate_all(places):
+        assert shift == f"{'23456789T'.index(rank) * 12.5:g}%"
+    ace = """(one) => {
+      const ace = one.parentElement.appendChild(one.cloneNode(true));
+      ace.dataset.card = `A${one.dataset.suit}`;
+      return getComputedStyle(ace, "::before").backgroundImage;
+    }"""
+    assert await numbers.first.evaluate(ace) == "none"  # it has one large suit
     suit = await numbers.first.locator(".middle").evaluate(
         "(one) => parseFloat(getComputedStyle(one).fontSize)"
     )

@@ -423,6 +423,7 @@ async def test_reduced_motion_has_no_card_animations(open_page) -> None:
     await expect(own_cards(page)).to_have_count(1)
     await page.wait_for_function("window.added === 1")
     await expect(page.locator("#overlay .card")).to_have_count(0)
+    await expect(own_cards(page).locator(".card")).to_be_visible()  # its picture has come
 
     await page.emulate_media(reduced_motion="reduce")
     await page.keyboard.press("d")

@@ -51,10 +51,32 @@ export function animateMoves(before, state, own) {
   if (moves.length === 0 || moves.length > MAX_CARDS) return;
   const stagger = Math.min(STAGGER_MS, MAX_STAGGER_MS / moves.length);
   moves.sort((a, b) => b.slot - a.slot);
-  // Every place is measured before the first picture is added: each change of the page between two
-  // measurements would cost a layout of all of it.
-  const measured = moves.map((move) => ({ ...move, ...endOf(move, own) }));
-  measured.forEach((move, index) => animate(move, index * stagger));
+  launch(moves.map((move, index) => {
+    const group = Math.floor(index * stagger / STAGGER_MS);
+    const inHand = move.to === own ? find(`#hand [data-slot="${move.slot}"]`) : null;
+    return { ...move, target: inHand?.firstElementChild ?? null, delay: group * STAGGER_MS };
+  }));
+}
+
+/**
+ * Let the cards fly in groups: the pictures of a whole deal at once would hold up the page. Until its
+ * picture has come, a card of the hand is not seen, and what is on it has no layout.
+ */
+function launch(flights) {
+  for (const { target } of flights) target?.classList.add("coming");
+  const begin = performance.now();
+  const next = (now) => {
+    const [{ delay }] = flights;
+    if (delay <= now - begin) {
+      const after = flights.findIndex((one) => one.delay > delay);
+      const group = flights.splice(0, after < 0 ? flights.length : after);
+      // Each change of the page between two measurements would cost a layout of all of it.
+      const ends = group.map(endOf);
+      group.forEach((flight, index) => fly(flight, ends[index]));
+    }
+    if (flights.length > 0) requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
 }
 
 /** The chip of the player who wins a trick leaps for joy; the cards of the trick fly to it. */
@@ -68,26 +90,27 @@ export function celebrate({ type, live, public: event }) {
     { duration: 700, delay: DURATION_MS, easing: "ease-out" });
 }
 
-/** Where a card is going: the element in the hand if it is there, and its rectangle. */
-function endOf({ slot, to }, own) {
-  const target = to === own ? find(`#hand [data-slot="${slot}"]`)?.firstElementChild : null;
+/** The rectangle to which a card is going; null if it is not on the page any more. */
+function endOf({ target, to }) {
   const stack = find(`[data-stack="${CSS.escape(to)}"]`);
-  return { target, end: target?.getBoundingClientRect() ?? (stack && rectOf(stack)) };
+  const end = target?.getBoundingClientRect() ?? (stack && rectOf(stack));
+  return end?.width > 0 ? end : null;
 }
 
-function animate({ card, from, target, end }, delay) {
-  if (from === undefined || !end) return;
-  const picture = cardElement(card);
-  picture.classList.add("flying");
-  picture.style.setProperty("--card", `${end.width}px`);
-  find("#overlay").append(picture);
-  const at = (rect) =>
-    `translate(${rect.left}px, ${rect.top}px) scale(${rect.width / end.width})`;
-  const animation = picture.animate([{ transform: at(from) }, { transform: at(end) }], {
-    duration: DURATION_MS, delay, easing: "cubic-bezier(0.2, 0.7, 0.2, 1)", fill: "both",
-  });
-  animation.finished.finally(() => picture.remove());
-  target?.animate([{ opacity: 0 }, { opacity: 0 }], { duration: DURATION_MS + delay });
+async function fly({ card, from, target }, end) {
+  if (from !== undefined && end !== null) {
+    const picture = cardElement(card);
+    picture.classList.add("flying");
+    picture.style.setProperty("--card", `${end.width}px`);
+    find("#overlay").append(picture);
+    const at = (rect) =>
+      `translate(${rect.left}px, ${rect.top}px) scale(${rect.width / end.width})`;
+    await picture.animate([{ transform: at(from) }, { transform: at(end) }], {
+      duration: DURATION_MS, easing: "cubic-bezier(0.2, 0.7, 0.2, 1)", fill: "both",
+    }).finished;
+    picture.remove();
+  }
+  target?.classList.remove("coming");
 }
 
 /** The position of a stack's top card, or of where it would be. */

@@ -48,12 +48,18 @@ export class FairnessBadge {
     setText(this.#words, texts.badge[state]);
     setText(after, state === "yes" ? ` ${SIGNS.yes}` : "");
     setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
-    const doubts = table.doubts.filter((sentence) => sentence !== PRACTICE); // `open` says it
+    if (this.#list.isConnected) this.#drawList();
+  }
+
+  #drawList() {
+    const { checks, doubts: all } = this.#page.table;
+    const doubts = all.filter((sentence) => sentence !== PRACTICE); // `open` says it
     this.#list.replaceChildren(...checks.map(checkItem), ...doubts.map(doubtItem));
   }
 
   async open() {
     const { practice } = this.#page.table;
+    this.#drawList();
     await dialog(texts.badgeTitle, () => [
       practice && element("p", {}, texts.practiceMeans(practice), " ",
         element("a", { href: sourceUrl(practice) }, texts.practiceSource)),

@@ -21,6 +21,7 @@ export class Log {
   #list = element("div", {
     role: "log", "aria-live": "off", "aria-label": texts.log, tabindex: 0,
   });
+  #follows = true; // not scrolled away from the end
   #lastAnnounced = 0; // id of a line
 
   constructor(container, page) {
@@ -36,6 +37,10 @@ export class Log {
       },
     }, texts.showAll);
     this.#list.id = "log";
+    this.#list.addEventListener("scroll", () => {
+      const { scrollHeight, scrollTop, clientHeight } = this.#list;
+      this.#follows = scrollHeight - scrollTop - clientHeight < 40;
+    }, { passive: true });
     container.setAttribute("aria-label", texts.log);
     const head = element("div", { class: "log-head" }, element("h2", {}, texts.log), toggle);
     container.append(head, this.#list);
@@ -56,16 +61,18 @@ export class Log {
 
   draw() {
     const lines = this.#lines.all.slice(-MAX_SHOWN);
-    const list = this.#list;
-    const below = list.scrollHeight - list.scrollTop - list.clientHeight;
-    reconcile(list, lines, {
+    reconcile(this.#list, lines, {
       key: ({ id }) => id,
       create: ({ at, kind }) => element(
         "div", { "data-kind": kind }, timeElement(at), element("span", {})),
       update: (item, line) => this.#update(item, line),
     });
-    if (below < 40) list.scrollTop = list.scrollHeight;
     this.#announceNew(lines);
+  }
+
+  /** Keep the end in view. Called after all is drawn, as it needs the layout. */
+  measure() {
+    if (this.#follows) this.#list.scrollTop = this.#list.scrollHeight;
   }
 
   #update(item, line) {

@@ -232,9 +232,9 @@ class TablePage {
     const handless = hasNoHands() && table.round !== null && this.hand.slots.length === 0;
     find("#own").hidden = table.seat === null || handless;
     document.body.dataset.stopped = String(this.stopped);
-    for (const part of this.#parts) part.measure?.();
     const own = table.seat === null ? null : handOf(table.seat);
     if (before !== null) animateMoves(before, table.state, own);
+    for (const part of this.#parts) part.measure?.();
     this.#drawnState = table.state;
     this.#keepOwn();
   }

@@ -73,18 +73,26 @@ export class Toolbar {
    */
   measure() {
     if (this.#measured === this.#content()) return;
-    this.#crowdedOut.clear();
     for (const name of this.#names) this.#buttons.get(name).hidden = false;
     const spare = this.#names.filter((name) => name !== this.#step?.name).reverse();
     const byUse = [false, true].flatMap(
       (possible) => spare.filter((name) => this.#isPossible(name) === possible));
-    for (const name of byUse) {
-      if (!this.#isTooFull()) break;
-      this.#crowdedOut.add(name);
-      this.#buttons.get(name).hidden = true;
-      this.#more.hidden = false;
+    // Each question costs a layout of the page: halve, rather than leave out one after the other.
+    let [least, most] = [0, this.#isTooFull() ? byUse.length : 0];
+    while (least < most) {
+      const half = (least + most) >> 1;
+      this.#leaveOut(byUse, half);
+      if (this.#isTooFull()) least = half + 1;
+      else most = half;
     }
+    this.#leaveOut(byUse, least);
     this.#measured = this.#content();
+  }
+
+  #leaveOut(names, count) {
+    this.#crowdedOut = new Set(names.slice(0, count));
+    for (const name of names) this.#buttons.get(name).hidden = this.#crowdedOut.has(name);
+    if (count > 0) this.#more.hidden = false;
   }
 
   #isPossible(name) {
