@@ -237,13 +237,13 @@ class StaticFiles:
         return self.files[path].data.decode()
 
     def _styles(self, path: str) -> str:
-        """A stylesheet without comments; those that it imports replace its `@import`s."""
+        """A stylesheet without comments and indentation; what it imports replaces `@import`s."""
         folder = posixpath.dirname(path)
 
         def imported(found: re.Match[str]) -> str:
             return self._styles(posixpath.normpath(posixpath.join(folder, found[1])))
 
-        text = _STYLE_COMMENTS.sub("", self._read(path))
+        text = _ENDS.sub("", _STYLE_COMMENTS.sub("", self._read(path)))
         return _CSS_IMPORT.sub(imported, text)
 
 
