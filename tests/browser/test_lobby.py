@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import AsyncIterator
 
 import pytest
@@ -44,6 +45,34 @@ async def test_the_button_stands_after_the_choices(open_page) -> None:
     await last.focus()
     await page.keyboard.press("Tab")
     await expect(button).to_be_focused()
+
+
+COLOURS = """async (taken) => {
+  const bytes = Uint8Array.from(atob(taken), (one) => one.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes]));
+  const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+  canvas.drawImage(picture, 0, 0);
+  const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
+  return new Set(new Uint32Array(data.buffer)).size;
+}"""
+"""How many colours a picture has."""
+
+
+@pytest.mark.parametrize("height", [700, 800, 900])
+async def test_nothing_is_seen_below_the_button_that_stays_in_reach(open_page, height) -> None:
+    page = await open_page("/", size={"width": 1280, "height": height})
+    await expect(page.locator(".tile")).to_have_count(13)
+    button = await page.get_by_role("button", name="Open a table").bounding_box()
+    below = button["y"] + button["height"]
+    assert 0 < height - below < 20
+    strip = {
+        "x": button["x"],
+        "y": below + 1,
+        "width": button["width"],
+        "height": height - below - 1,
+    }
+    taken = await page.screenshot(clip=strip)
+    assert await page.evaluate(COLOURS, b64encode(taken).decode()) == 1
 
 
 async def test_games_are_tiles_with_a_picture_and_their_players(open_page, axe) -> None:
