@@ -151,6 +151,13 @@ class Phones:
             phones.append(phone)
         return cls(phones)
 
+    @classmethod
+    async def of_one(cls, open_page: OpenPage, path: str, *, at: int) -> Phones:
+        """A player alone, who comes by the link to their seat, at the server of a port."""
+        phone = await _phone(open_page, path, 0, at=at)
+        await expect(phone.page.locator("#middle .between")).to_be_visible()
+        return cls([phone])
+
     def after(self, phone: Phone, places: int = 1) -> Phone:
         """The player some places to the left of another."""
         return self.players[(self.players.index(phone) + places) % len(self.players)]
@@ -231,10 +238,10 @@ class Phones:
             ).to_be_visible()
 
 
-async def _phone(open_page: OpenPage, path: str, index: int) -> Phone:
+async def _phone(open_page: OpenPage, path: str, index: int, *, at: int | None = None) -> Phone:
     width, height = SIZES[index % len(SIZES)]
     size: dict[str, Any] = {"width": width, "height": height}
-    page = await open_page(path, size=size, has_touch=True, is_mobile=True)
+    page = await open_page(path, at=at, size=size, has_touch=True, is_mobile=True)
     return Phone(PlayerPage(page, NAMES[index]), await Fingers.on(page), index + 1)
 
 

@@ -12,8 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.phones import Phone, Phones, tricks
-from tests.browser.table_page import holds, own_hand, tool
-from tests.browser.touch import Point
+from tests.browser.table_page import holds, tool
 
 RANKS = "A23456789TJQK"
 
@@ -187,11 +186,12 @@ async def test_poker_with_a_board(open_page: Any, game: str, cards: int) -> None
     await table.host.page.keyboard.press("a")
     await expect(table.host.page.get_by_role("alert")).to_contain_text("has been dealt")
     await expect(tool(table.host.page, "End the hand")).to_be_visible()
-    _, second, third = table.players
+    first, second, third = table.players
     for phone in table.players:
         await phone.player.holds(cards)
     await third.do("Discard", *await third.hand())
-    await table.show_hand(second)
+    for phone in (first, second):  # the showdown of those who have not folded
+        await table.show_hand(phone)
     await table.finish()
 
 
@@ -326,91 +326,3 @@ async def test_blackjack(open_page: Any) -> None:
         await host.fingers.drag(host.stack("deck").locator(".card").last, dealer)
         await expect(dealer.locator("[data-card]")).to_have_count(len(cards) + 1)
     await table.showdown()
-
-
-async def test_klondike(open_page: Any) -> None:
-    """Cards go to the piles of their suits as long as the deck lasts."""
-    table = await Phones.at_table(open_page, "Klondike, free play", 1)
-    await table.deal(0)
-    phone = table.host
-    columns = [f"pile:{number}" for number in range(1, 8)]
-    built = dict.fromkeys("shdc", 0)
-
-    async def top(stack: str) -> str | None:
-        last = phone.stack(stack).locator(".card").last
-        return await last.get_attribute("data-card") if await last.count() else None
-
-    async def build() -> bool:
-        """Move one card to the pile of its suit, and turn up the one below it."""
-        for stack in [*columns, "pile:table"]:
-            code = await top(stack)
-            if code is None or RANKS.index(code[0]) != built[code[1]]:
-                continue
-            source = phone.stack(stack).locator(".card").last
-            await phone.fingers.drag(source, phone.stack(f"pile:{code[1]}"))
-            await phone.see(f"pile:{code[1]}", code)
-            built[code[1]] += 1
-            below = phone.stack(stack).locator(".card").last
-            if await below.count() and await below.get_attribute("data-face") == "down":
-                await phone.fingers.tap(below)
-                await expect(below).to_have_attribute("data-face", "up")
-            return True
-        return False
-
-    await expect(phone.stack("pile:7").locator(".card")).to_have_count(7)
-    for left in range(24, 0, -1):
-        while await build():
-            pass
-        await phone.fingers.tap(phone.stack("deck"))
-        await holds(phone.page, "deck", left - 1)
-    assert sum(built.values()) > 0
-    # The whole waste goes back, and comes in the same order.
-    waste = phone.stack("pile:table")
-    await expect(waste.locator(".card")).to_have_count(1)
-    await phone.fingers.tap(phone.stack("deck"))
-    await expect(waste.locator(".card")).to_have_count(0)
-    await expect(
-        phone.page.get_by_role("button", name=re.compile("^The shuffle is fair ✓"))
-    ).to_be_visible()
-    await table.finish()
-
-
-async def test_a_tableau_keeps_its_places_and_its_runs_move(open_page: Any) -> None:
-    table = await Phones.at_table(open_page, "Klondike, free play", 1)
-    await table.deal(0)
-    phone, page = table.host, table.host.page
-    columns = [phone.stack(f"pile:{number}") for number in range(1, 8)]
-    await expect(columns[6].locator(".card")).to_have_count(7)
-    stacks = page.locator("#middle li[data-stack]")
-    corner = "(all) => all.map((one) => [one.offsetLeft, one.offsetTop])"
-    before = await stacks.evaluate_all(corner)
-    assert len({left for left, _ in before}) == 7  # columns in a row, the others above them
-    assert len({top for _, top in before}) == 2
-    for left in (23, 22, 21):
-        await phone.fingers.tap(phone.stack("deck"))
-        await holds(page, "deck", left)
-    assert await stacks.evaluate_all(corner) == before
-    await expect(own_hand(page)).to_be_hidden()  # nothing is dealt or drawn into a hand
-    await holds(page, "pile:table", 3)
-    await expect(phone.stack("pile:table").locator('[data-face="up"]')).to_have_count(1)
-    down = (
-        await columns[6]
-        .locator(".card")
-        .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().top)")
-    )
-    assert down == sorted(set(down))
-
-    # A card is dragged onto a column, and then with the one below it to another column.
-    (top,) = await phone.shown("pile:table")
-    await phone.fingers.drag(phone.stack("pile:table"), columns[0])
-    await phone.see("pile:1", top)
-    run = await phone.shown("pile:1")
-    assert run[1:] == [top]
-    box = await columns[0].locator(".card").first.bounding_box()
-    assert box is not None
-    await phone.fingers.drag(
-        Point(box["x"] + box["width"] / 2, box["y"] + 6), columns[1].locator(".card").last
-    )
-    await phone.see("pile:2", top)
-    assert (await phone.shown("pile:2"))[-2:] == run
-    await expect(columns[0].locator(".card")).to_have_count(0)
