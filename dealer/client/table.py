@@ -110,7 +110,10 @@ class RemoteTable:
 
     @property
     def markers(self) -> Markers:
-        """Turn, dealer button, scores and so on, of the notes that this client has seen."""
+        """Turn, dealer button, scores and so on, of all notes of the table.
+
+        Where the server sends a snapshot, because there are too many events, of the later notes.
+        """
         return self._session.markers
 
     @property
