@@ -6,8 +6,8 @@ import { SIMULATED, expected, histogramOf } from "./expected.js";
 import { swapCounts } from "./moments.js";
 
 // Pixels
-const HEIGHT = 150;
-const FOOT = 18;
+const HEIGHT = 166;
+const FOOT = 32;
 const HEAD = 12;
 const LEFT = 26;
 const MIN_WIDTH = 280;
@@ -29,7 +29,7 @@ export function plot(round, moment) {
   const shuffle = round.shuffles.findLast(({ first }) => first <= moment.version) ?? null;
   const whole = shuffle !== null && shuffle.steps > 0 && shuffle.swaps.length === shuffle.steps &&
     !shuffle.laidOut;
-  byId("bars").hidden = byId("plot-more").hidden = !whole;
+  for (const id of ["plot-key", "bars", "plot-more"]) byId(id).hidden = !whole;
   if (!whole) {
     setText(byId("plot-words"), texts.noPlot);
     drawn = null;
@@ -67,7 +67,12 @@ function draw(shuffle) {
   }
   const step = (width - LEFT) / rows.length;
   svg.append(...rows.flatMap((row, n) => pair(row, LEFT + n * step, step, y)));
+  const caption = { x: (LEFT + width) / 2, y: HEIGHT - 4, "text-anchor": "middle" };
+  svg.append(svgElement("text", caption, texts.plotSwaps));
   byId("bars").replaceChildren(svg);
+  const key = { expected: texts.plotExpected, range: texts.plotRange, actual: texts.plotCards };
+  byId("plot-key").replaceChildren(...Object.entries(key).map(
+    ([kind, words]) => element("li", { class: kind }, words)));
   setText(byId("plot-words"), texts.plotWords({
     shuffle: shuffle.k + 1, n: shuffle.n, simulated: SIMULATED,
   }));
@@ -83,7 +88,7 @@ function pair({ swaps, cards, mean, low, high }, left, step, y) {
   const x = middle - wide / 2 - 1;
   const range = `M${x} ${y(low)}V${y(high)}M${x - CAP} ${y(high)}h${2 * CAP}` +
     `M${x - CAP} ${y(low)}h${2 * CAP}`;
-  const foot = { x: middle, y: HEIGHT - 4, "text-anchor": "middle" };
+  const foot = { x: middle, y: HEIGHT - FOOT + 13, "text-anchor": "middle" };
   return [
     bar("expected", middle - wide - 1, mean), svgElement("path", { class: "range", d: range }),
     bar("actual", middle + 1, cards), svgElement("text", foot, String(swaps)),

@@ -7,7 +7,7 @@ import { dismissedByBack } from "./back_button.js";
 /**
  * Show a dialog, and wait until it is closed.
  *
- * @param {string} title
+ * @param {string | (Node | string)[]} title
  * @param {(close: (answer?: any) => void) => (Node | string)[]} fill creates the contents
  * @param {object} [options]
  * @param {boolean} [options.alert] the dialog cannot be dismissed without a button
@@ -27,7 +27,7 @@ export function dialog(title, fill, { alert = false, name = "" } = {}) {
     };
     box.append(
       element("div", { class: "dialog-head" },
-        element("h2", { id: "dialog-title" }, title),
+        element("h2", { id: "dialog-title" }, ...[title].flat()),
         alert ? "" : element("button", {
           class: "borderless", type: "button", "aria-label": texts.close, onclick: () => close(),
         }, "✕")),

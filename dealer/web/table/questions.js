@@ -1,6 +1,6 @@
 /** The questions that actions ask: which player, which pile, what to do with cards, are you sure. */
 
-import { cardSign } from "../cards.js";
+import { cardElement, cardSign } from "../cards.js";
 import { element } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { actionNamed, defaultFace, disabledReason, isVisible } from "./actions.js";
@@ -77,7 +77,8 @@ export function questions(page) {
 
     /** What to do with cards of the hand, as `{ chosen, answer }`: an action, and what it asks. */
     async action(context) {
-      const chosen = await dialog(named(context.slots), (close) => [
+      const title = [pictureOf(page.table, context.slots), named(context.slots)];
+      const chosen = await dialog(title, (close) => [
         choices(close, cardActions(page, context).map((one) => (
           { label: texts.cardActions[one.name], value: one, mark: one.mark }))),
       ]);
@@ -107,10 +108,20 @@ export function cardActions({ table }, context) {
     (one) => isVisible(one, table) && disabledReason(one, context) === null);
 }
 
-/** The short forms of the first few of these cards, such as "7♠". */
-function signsOf(table, slots) {
+/** The first few of these cards of the hand; null for a face that is not known. */
+function firstOf(table, slots) {
   return ownCards(table).filter(({ slot }) => slots.includes(slot)).slice(0, MAX_NAMED)
-    .map(({ card }) => (card === null ? texts.logLines.aCard : cardSign(card)));
+    .map(({ card }) => card);
+}
+
+/** Their short forms, such as "7♠". */
+function signsOf(table, slots) {
+  return firstOf(table, slots).map((card) => (card === null ? texts.logLines.aCard : cardSign(card)));
+}
+
+function pictureOf(table, slots) {
+  return element("span", { class: "hand-of-sheet", "aria-hidden": "true" },
+    ...firstOf(table, slots).map(cardElement));
 }
 
 /** The keys 1 to 9 choose the seat of that number. */

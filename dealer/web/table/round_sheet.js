@@ -1,5 +1,6 @@
 /** The sheet between rounds: what the last one gave each player, and the button of the next one. */
 
+import { cardElement } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { practiceUrl, tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
@@ -11,9 +12,13 @@ import { chipElement, updateChip } from "./seat_marks.js";
 import { nameAt } from "./selectors.js";
 import { betweenRounds } from "./wording.js";
 
+const FAN = 5; // cards above the sheet before the first round
+
 export class RoundSheet {
   #page;
   #sheet = element("div", { class: "between" });
+  #fan = element("div", { class: "fan", "aria-hidden": "true" },
+    ...Array.from({ length: FAN }, () => cardElement(null)));
   #title = element("h2");
   #winner = element("p", { class: "winner" });
   #scores = element("ol", { class: "scores", role: "list", "aria-label": texts.result.label });
@@ -33,7 +38,7 @@ export class RoundSheet {
       class: "borderless", type: "button", onclick: () => showHelpCard(gameHelp()),
     });
     this.#sheet.append(
-      this.#title, this.#winner, this.#scores, this.#unseen, this.#sentence,
+      this.#fan, this.#title, this.#winner, this.#scores, this.#unseen, this.#sentence,
       element("div", { class: "next" }, this.#start, this.#check, this.#again, this.#help));
     container.prepend(this.#sheet);
   }
@@ -46,11 +51,12 @@ export class RoundSheet {
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
     const over = rounds > 0;
     const help = gameHelp();
+    this.#fan.hidden = over;
     this.#title.hidden = !over && help === null;
     setText(this.#title, over ? texts.roundIsOver({ round: rounds }) : help?.title ?? "");
     this.#drawResult(closedRound);
     this.#unseen.hidden = !over || closedRound !== null;
-    const sentence = betweenRounds({ closed: table.closed, rounds }, mayOpen);
+    const sentence = betweenRounds(table, mayOpen);
     this.#sentence.hidden = sentence === null;
     setText(this.#sentence, sentence ?? "");
     this.#start.hidden = !mayOpen;

@@ -57,8 +57,9 @@ export function seatDetails(seat, taken, presence) {
 }
 
 /** What the page says between rounds, null if a button says it; `mayOpen` if this player has one. */
-export function betweenRounds({ closed, rounds }, mayOpen) {
+export function betweenRounds({ closed, state: { rounds, seats } }, mayOpen) {
   if (closed) return texts.tableClosed;
-  if (mayOpen) return rounds === 0 ? texts.mayOpenFirst : null;
+  if (mayOpen && rounds > 0) return null;
+  if (mayOpen) return seats.length === 1 ? texts.mayOpenAlone : texts.mayOpenFirst;
   return rounds === 0 ? texts.firstRound : texts.nextRound;
 }
