@@ -80,14 +80,17 @@ class Bots:
     async def _take_part(self, number: int) -> None:
         store = None if self._store is None else self._store / f"bot-{number + 1}"
         async with connect(self._link.server, store=store, table=self._link.table) as house:
-            table = await self._sit(house, number)
-            seat = table.seat or 0
-            name = table.seats.get(seat, "")
-            self._report(f"{name} sits down at seat {seat}.")
+            sitting = asyncio.create_task(self._sit(house, number))
             try:
+                table, _ = await asyncio.shield(sitting)
                 await self._play(table)
             finally:
-                await self._end(table, f"{name}, seat {seat}")
+                # A bot that is stopped while it sits down may have the seat already.
+                with suppress(DealerError, TimeoutError):
+                    async with asyncio.timeout(LEAVE_SECONDS):
+                        await sitting
+                if sitting.done() and not sitting.cancelled() and sitting.exception() is None:
+                    await self._end(*sitting.result())
 
     async def _end(self, table: RemoteTable, player: str) -> None:
         """Leave the seat, if it is not to be kept; a server that is away is not waited for."""
@@ -97,13 +100,20 @@ class Bots:
                     await table.leave()
         self._report(f"{player}: {_end_of(table)}.")
 
-    async def _sit(self, house: House, number: int) -> RemoteTable:
-        """Take a seat under a name that no player has; raises Refused if there is none."""
+    async def _sit(self, house: House, number: int) -> tuple[RemoteTable, str]:
+        """Take a seat under a name that no player has; the table, and who sits where.
+
+        Raises Refused if there is no such name or seat.
+        """
         for name in names_from(number):
             with suppress(NameTaken):
-                return await house.join(
+                table = await house.join(
                     self._link.table, name=name, invite=self._link.invite, bot=True
                 )
+                seat = table.seat or 0
+                name = table.seats.get(seat, "")
+                self._report(f"{name} sits down at seat {seat}.")
+                return table, f"{name}, seat {seat}"
         raise NameTaken("All names of the bots are taken at this table.")
 
     async def _play(self, table: RemoteTable) -> None:
