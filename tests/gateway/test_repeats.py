@@ -69,6 +69,10 @@ async def test_a_host_who_leaves_the_seat_twice_keeps_the_table(
     assert left == {"version": version + 1, "host": True}
     assert await host.call("table.leave", cmd="L", expect=version) == left
     assert (await host.call("table.state"))["table"] == table
+    await host.call("table.join", table=table, name="Ann")
+    again = await host.call("table.leave", cmd="L")  # of another seat: another command
+    assert again == {"version": version + 3, "host": True}
+    assert (await host.call("table.state"))["table"] == table
 
 
 async def test_a_join_that_expects_a_version_is_repeated_on_another_connection(

@@ -253,13 +253,14 @@ async def table_leave(session: Session, call: Call) -> None:
     The result has `host` if this connection stays.
     """
     q: p.Command = call.params
-    if (answered := session.repeatable.find(call)) is not None:
-        session.answers.send_result(call, answered)
-        return
     membership = await session.find(q.table, token=q.token)
     live_table, actor = membership.live_table, membership.actor()
-    if actor.seat is None and membership.subscription is None:
-        membership.require_watching()  # the answer contains the table's version
+    if actor.seat is None:
+        if (answered := session.repeatable.find(call)) is not None:
+            session.answers.send_result(call, answered)
+            return
+        if membership.subscription is None:
+            membership.require_watching()  # the answer contains the table's version
     membership.require_version(q.expect)
     version, stays = live_table.committed, False
     if actor.seat is not None:
@@ -273,5 +274,6 @@ async def table_leave(session: Session, call: Call) -> None:
     if not stays:
         session.leave(membership)
     answer = r.Left(version=version, host=stays or None)
-    session.repeatable.add(call, answer)  # repeated, a host would leave the table, too
+    if stays:
+        session.repeatable.add(call, answer)  # a repetition would leave the table, too
     session.answers.send_result(call, answer)
