@@ -110,10 +110,7 @@ class RemoteTable:
 
     @property
     def markers(self) -> Markers:
-        """Turn, dealer button, scores and so on, of all notes of the table.
-
-        Where the server sends a snapshot, because there are too many events, of the later notes.
-        """
+        """Turn, dealer button, scores and so on, of the notes that this client has seen."""
         return self._session.markers
 
     @property

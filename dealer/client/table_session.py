@@ -245,9 +245,7 @@ class TableSession:
             self.store.update(token=result["token"], seat=seat, since=since, shared=shared)
         self.connection.handlers[self.id] = self
         self.connection.attach(self.id)
-        if self.verifier.version:
-            self._checked(lambda: self._begin(result))
-        # Else from the first event on: a snapshot has no notes, such as whose turn it is.
+        self._checked(lambda: self._begin(result))
         if self.verifier.version < result["version"] or not self.verifier.log.linked:
             self.attach()
 

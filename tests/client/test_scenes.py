@@ -211,17 +211,6 @@ async def test_markers_are_the_newest_notes(connect):
         assert bob.markers.reaction == (1, "👏🏽")
 
 
-@pytest.mark.parametrize("way", ["join", "watch"])
-async def test_who_comes_late_knows_what_notes_said_before(connect, way):
-    async with connect(name="Ada") as hers, connect(name="Cleo") as late:
-        ada = await hers.join(await hers.open())
-        for kind, text in NOTES:
-            await ada.note(kind, text)
-        cleo = await getattr(late, way)(ada.id)
-        assert vars(cleo.markers) == vars(ada.markers)
-        assert (cleo.markers.turn, cleo.markers.clock) == (2, 45)
-
-
 @pytest.mark.parametrize(
     ("rules", "asked", "opened", "doubts"),
     [
