@@ -35,7 +35,6 @@ import dealer.gateway.session.dispatcher
 import dealer.projector.scheduler
 import dealer.proof.checkpoint
 import dealer.proof.note
-import dealer.service.operations.key_rotation
 from dealer.client.table_session import TableSession
 from dealer.eventlog import ReadOnlyLog
 from dealer.gateway.clients import ClientConnection
@@ -175,7 +174,7 @@ def replaced(
         (dealer.gateway.net.connection, "thread_time", loop.time),
         (time, "time", lambda: wall_ns() / 1e9),
         (time, "time_ns", wall_ns),
-        (dealer.service.operations.key_rotation, "open_readonly", open_readonly),
+        (dealer.eventlog.log, "open_readonly", open_readonly),
         (dealer.gateway.pages.router, "StaticFiles", lambda _: _read_web_files()),
         (dealer.proof.note, "verifies", _verifies),
         (dealer.eventlog.keys, "_derived", _derived),

@@ -11,6 +11,7 @@ A repeated command is found by its name, the scope and the id of its `Idempotenc
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct as Packing
@@ -25,8 +26,9 @@ from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
 
 
-class CommandResult(Struct):
-    """A command was executed: the table's version after it, and its events.
+@dataclass(slots=True)
+class CommandResult:
+    """A command was executed: the table's version after it, and its events; equal if these are.
 
     `held` are frames for the caller's own connection, to be written before the answer, in one. With
     `repeated` an earlier execution wrote the events, and the caller of that one got the frames.
@@ -34,8 +36,8 @@ class CommandResult(Struct):
 
     version: int
     events: list[Event]
-    held: bytes = b""
-    repeated: bool = False
+    held: bytes = dataclasses.field(default=b"", compare=False)
+    repeated: bool = dataclasses.field(default=False, compare=False)
 
 
 Outcome = CommandResult | DealerError
