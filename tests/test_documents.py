@@ -81,6 +81,17 @@ def modules_without_a_place(text: str) -> set[str]:
     }
 
 
+def names_without_a_module(text: str) -> set[str]:
+    """The modules that ARCHITECTURE.md names in the entry of a folder, and that are not there."""
+    named = re.findall(r"^- \*\*`(\S+)/`\*\* (.*(?:\n  .*)*)", text, re.MULTILINE)
+    return {
+        f"{folder}/{name}"
+        for folder, entry in named
+        for name in re.findall(r"(?:^|; |, |\. |\n  )`([a-z_]+)`", entry)
+        if not list((ROOT / "dealer" / folder.removeprefix("dealer")).glob(f"{name}*"))
+    }
+
+
 def folder_of(path: Path) -> str:
     return str(path.parent.relative_to(ROOT)).removeprefix("dealer/")
 
@@ -90,6 +101,8 @@ def test_every_module_is_in_the_list_of_files() -> None:
     assert modules_without_a_place(text) == set()
     without = text.replace("`canonical`", "")
     assert modules_without_a_place(without) == {"dealer/proof/canonical.py"}
+    assert names_without_a_module(text) == set()
+    assert names_without_a_module(text.replace("`canonical`", "`gone`")) == {"proof/gone"}
 
 
 def test_the_readme_is_short_and_has_its_commands() -> None:

@@ -87,14 +87,16 @@ async def test_a_join_that_expects_a_version_is_repeated_on_another_connection(
     assert await reason_of(late.call("table.join", **join | {"cmd": LONG[1:]})) == "conflict"
 
 
-@pytest.mark.parametrize("watching", [False, True])
+@pytest.mark.parametrize("before", ["nothing", "watching", "host"])
 async def test_a_join_whose_answer_failed_is_repeated_on_the_same_connection(
-    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch, watching: bool
+    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
-    table = (await (await connect(gateway)).call("table.open"))["table"]
-    player = await connect(gateway)
-    if watching:
+    host, player = await connect(gateway), await connect(gateway)
+    table = (await host.call("table.open"))["table"]
+    if before == "watching":
         await player.call("table.watch", table=table)
+    elif before == "host":
+        player = host
 
     async def fail(*_: Any) -> None:
         raise Unavailable("The log cannot be read.")
@@ -105,6 +107,8 @@ async def test_a_join_whose_answer_failed_is_repeated_on_the_same_connection(
         assert await reason_of(player.call("table.join", **join)) == "unavailable"
     assert (await player.call("table.join", **join))["seat"] == 1
     assert (await player.call("table.note", table=table, kind="chat", text="Hello"))["version"] == 3
+    if before == "host":  # as it was before the join that failed
+        assert (await player.call("round.open", entropy="house"))["version"] == 4
 
 
 async def test_a_repeated_command_is_not_charged_as_a_write(

@@ -90,7 +90,7 @@ def verify(
         str | None,
         given(
             "FILE",
-            "Of a practice table: the bundle of the table that its cards were laid out from, to "
+            "For a practice table the bundle of the table that its cards were laid out from, to "
             "check that they lay so.",
         ),
     ] = None,

@@ -130,6 +130,10 @@ class Membership:
         self.seat.take(holder)
         self._sender = None
 
+    def release_seat(self) -> None:
+        """Act for no seat from now on, though its player keeps it."""
+        self.seat.holder = self.seat.on_disk = self._sender = None
+
     def become_host(self) -> None:
         """Act with the host token from now on."""
         self.host, self._sender = True, None

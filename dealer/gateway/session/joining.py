@@ -170,11 +170,10 @@ async def table_join(session: Session, call: Call) -> None:
         session.answers.send_result(call, answered)
         return
     membership = await session.find(q.table)
-    fresh = membership.subscription is None
+    temporary, seated = membership.subscription is None, membership.seat.holder is not None
     subscription = session.add(membership)
     try:
         holder = await seat_for(session, call, membership)
-        fresh = True  # to be joined again with the same `cmd`, if there is no answer to this one
         session.take_seat(membership, holder)
         live_table = membership.live_table
         tokens = session.context.service.tokens.of(live_table.table.key)
@@ -182,8 +181,11 @@ async def table_join(session: Session, call: Call) -> None:
         membership.seat.tokens.add(token)
         seen = await take_snapshot(session, membership)
     except DealerError:
-        if fresh:
+        # As before, so that the same request can be sent again: the seat may be taken on disk.
+        if temporary:
             session.leave(membership)
+        elif not seated:
+            membership.release_seat()
         raise
     seat = (subscription.viewer or holder).seat  # another one if the player has moved meanwhile
     answer = r.Joined(seat=seat, token=token, **members(membership, seen))

@@ -38,7 +38,6 @@ class Method:
     player, too. With `absence` the command depends on who is connected. `automatic` methods are
     sent by clients without a player's action, and have their own rate. Those that `pushes` is true
     of are about a connection and what follows on it: they need a WebSocket.
-
     """
 
     params: type[p.Params]

@@ -56,7 +56,7 @@ class AdminService(Operator):
     async def note(
         self, what: str, target: str, *, why: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
-        """Add an journal entry for what was done by other means."""
+        """Add a journal entry for what was done by other means."""
         await self._run(admin_tables.add_entry, self.entry(what, target, why, details))
 
     async def record_backup(self, folder: str) -> None:
@@ -125,7 +125,7 @@ async def read_journal(log: ReadOnlyLog, *, limit: int) -> list[JournalEntry]:
 
 
 async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, str] | None:
-    """Add an journal entry for the schema revision of the database, once for each revision.
+    """Add a journal entry for the schema revision of the database, once for each revision.
 
     Returns (before, now) if it was added; `before` is empty the first time.
     """

@@ -123,7 +123,7 @@ class PastStates:
         state = await self._state(live_table, version, pause)
         if isinstance(viewer, int):
             if state.round is not None:
-                await require_closed(live_table, state.round.number)
+                await _require_closed(live_table, state.round.number)
             seat, viewer = viewer, state.holder(viewer)
             if viewer is None:
                 raise BadRequest(f"Seat {seat} was free at version {version}.")
@@ -150,7 +150,7 @@ class PastStates:
             )
         if not 1 <= number <= len(opened):
             raise BadRequest(f"That table has no round {number}: it has {len(opened)} so far.")
-        await require_closed(live_table, number)
+        await _require_closed(live_table, number)
         if version is not None:
             self.require(live_table, version)
             return version
@@ -200,7 +200,7 @@ class PastStates:
             )
 
 
-async def require_closed(live_table: LiveTable, number: int) -> None:
+async def _require_closed(live_table: LiveTable, number: int) -> None:
     """Raise NotEntitled unless it is on disk that this round was closed, which shows its cards."""
     while True:
         version, current = live_table.table.version, live_table.table.round
