@@ -159,9 +159,9 @@ async def test_c1_taken_after_the_reveals(
     """The house could try roots until the order suits it; the tape of the true C1 reveals that."""
     finish = executor.CommandExecutor._finish
 
-    def late(self: Any, execution: Any, source: Any) -> None:
+    def late(self: Any, execution: Any, source: Any, at: int) -> None:
         execution.live_table.c1_root = execution.live_table.tree.root()
-        finish(self, execution, source)
+        finish(self, execution, source, at)
 
     monkeypatch.setattr(executor.CommandExecutor, "_finish", late)
     async with seated(malicious, "Ada", "Bob") as clients:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import Any
+
+import pytest
 
 from dealer.proof.verify import Report, verify
 from dealer.service.reading.past_states import no_pause
@@ -95,6 +98,23 @@ async def open_from(
         )
         clients.append(client)
     return SeatedTable(opened["table"], host, opened["host_token"], clients, joined), opened
+
+
+async def test_all_that_is_laid_out_has_the_time_of_one_command(
+    gateway: Any, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages leave these events out of the list of what happened."""
+    source, versions = await hearts(connect, gateway)
+    times = count(2_000_000_000_000)
+    monkeypatch.setattr(gateway.context.service.executor, "now", lambda: next(times))
+    host = await connect(gateway)
+    moment = {"table": source.id, "round": 1, "version": versions[4]}
+    opened = await host.call("table.open", **{"from": moment})
+    bundle = (await get(gateway.port, f"/tables/{opened['table']}/bundle.jsonl")).body
+    leaves = [json.loads(line) for line in bundle.splitlines() if b'"at":' in line]
+    laid_out = [leaf for leaf in leaves if leaf["version"] <= opened["version"]]
+    assert laid_out[-1]["type"] == "SeatLeft"
+    assert {leaf["at"] for leaf in laid_out} == {2_000_000_000_000}
 
 
 async def test_hearts_from_trick_five_with_other_cards(gateway, connect) -> None:

@@ -111,10 +111,12 @@ class CommandExecutor:
         execution.rows, execution.checkpoints, execution.events = [], [], []
         execution.waiters, execution.pending_draw = [], None
         if self._program and deck is not None and not live_table.noted_at:
-            at = [type(event) for event in events].index(RoundOpened)
-            live_table.noted_at = table.version + at + 1
-            events.insert(at, NoteAdded(0, PROGRAM, self._program))
-        self._record(execution, events)
+            place = [type(event) for event in events].index(RoundOpened)
+            live_table.noted_at = table.version + place + 1
+            events.insert(place, NoteAdded(0, PROGRAM, self._program))
+        # The time of the command, of which all its events are: pages know by it what was laid out.
+        at = table.next_at(self.now())
+        self._record(execution, events, at)
         round_ = table.round
         shuffle = None if round_ is None else round_.shuffle
         if shuffle is not None:
@@ -122,7 +124,7 @@ class CommandExecutor:
                 answers = [] if execution.on_drawn is None else [execution.on_drawn]
                 live_table.pending_draw = PendingDraw(execution.draw_when_sealed, answers)
             if shuffle.ready():
-                self._finish(execution, source)
+                self._finish(execution, source, at)
         if execution.name is not None:
             # Its id is stored with the first event, see `StoredCommand.read`.
             first, count = execution.rows[0], len(execution.rows)
@@ -131,7 +133,7 @@ class CommandExecutor:
             live_table.stored_commands.pending[execution.name] = execution
         return True
 
-    def _finish(self, execution: CommandExecution, source: Round | None) -> None:
+    def _finish(self, execution: CommandExecution, source: Round | None, at: int) -> None:
         """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal.
 
         The first shuffle of a practice table is followed by the cards as in its `source`.
@@ -139,10 +141,10 @@ class CommandExecutor:
         live_table: LiveTable = execution.live_table
         deck = deck_of(source) if source else self._insecure_decks.deck_of(live_table.table)
         finish = FinishShuffle(live_table.c1_root, deck)
-        self._record(execution, decide(finish, live_table.table, live_table.secret))
+        self._record(execution, decide(finish, live_table.table, live_table.secret), at)
         round_ = live_table.table.round
         if source and round_ and (placed := lay_out(source, round_, live_table.secret)):
-            self._record(execution, placed)
+            self._record(execution, placed, at)
         waiting = live_table.pending_draw
         if waiting is None:
             return
@@ -153,12 +155,11 @@ class CommandExecutor:
         except Refused as refusal:
             execution.draw_result = refusal
         else:
-            self._record(execution, execution.draw_result)
+            self._record(execution, execution.draw_result, at)
 
-    def _record(self, execution: CommandExecution, events: list[Event]) -> None:
+    def _record(self, execution: CommandExecution, events: list[Event], at: int) -> None:
         live_table: LiveTable = execution.live_table
         table = live_table.table
-        at = table.next_at(self.now())
         execution.rows += encode(
             events,
             table=live_table.table_id,
