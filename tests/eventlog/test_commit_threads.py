@@ -48,8 +48,15 @@ class Recorded:
         for _ in range(ENOUGH):
             await self.log.append(append(B, await self.log.head(B) or 0))
             if self.writers[-1] == writer:
+                # A turn of the thread that has nothing to do takes the lock, too.
+                while writer == LOOP and not self._thread_waits():  # noqa: ASYNC110  see above
+                    await asyncio.sleep(0.001)
                 return
         raise AssertionError(f"after {ENOUGH} commits the thread is still the same")
+
+    def _thread_waits(self) -> bool:
+        wakeup: Any = self.log.writer._wakeup
+        return bool(wakeup._cond._waiters)
 
 
 class FakeDisk:
