@@ -89,6 +89,26 @@ async def test_the_bot_returns_to_its_seat(reader: Reader) -> None:
 
 
 @pytest.mark.slow
+async def test_the_bot_plays_no_second_card_in_a_turn(reader: Reader) -> None:
+    """Killed after its card and before it passed the turn on, and started again."""
+    async with connect(reader.url, name="Ada") as house:
+        table = await house.join(await house.open(deck="54"))
+        seated = SECTIONS["A bot"].replace("TABLE", table.id)
+        await reader.follow(seated)
+        await table.round_open()
+        await table.shuffle()
+        await table.deal(3)
+        await reader.close_terminal(4)
+        await table.note("turn", "2")
+        async with connect(reader.url, store=reader.folder / "seat-of-Robot") as robots:
+            seat = await robots.join(table.id)
+            await seat.play(seat.hand[0])
+        await reader.follow(seated)
+        await table.until(lambda table: table.markers.turn == 1, timeout=PATIENT)
+        assert (len(table.piles["table"]), len(table.stack("hand:2"))) == (1, 2)
+
+
+@pytest.mark.slow
 async def test_the_backend_seats_its_users_and_stores_the_feed(reader: Reader) -> None:
     for package in ("fastapi", "uvicorn"):
         if find_spec(package) is None:

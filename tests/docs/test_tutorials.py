@@ -37,3 +37,18 @@ async def test_a_tutorial(name: str, tmp_path: Path) -> None:
         openssl()
     async with Reader(tmp_path) as reader:
         await reader.follow((TUTORIALS / f"{name}.md").read_text(encoding="utf-8"))
+
+
+async def test_a_bot_that_was_killed_before_the_deal_deals(tmp_path: Path) -> None:
+    """The first one, which waited for the other; it goes on at the table whose id it printed."""
+    text = (TUTORIALS / "bot.md").read_text(encoding="utf-8")
+    first, then, second = text.partition("and the other one at the same table:")
+    assert then
+    async with Reader(tmp_path) as reader:
+        await reader.follow(first)
+        await reader.type("# Terminal 3\nuntil [ -s ada.log ]; do :; done\n")
+        await reader.close_terminal(2)
+        again = 'python bot.py Ada "$(head -n1 ada.log)"'
+        assert again.replace('"$(head -n1 ada.log)"', "ID") in second
+        await reader.type(f"# Terminal 2\n{again} &\n")
+        await reader.follow(second)
