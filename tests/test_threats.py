@@ -13,11 +13,14 @@ DOCUMENT = (ROOT / "dealer" / "THREATS.md").read_text(encoding="utf-8")
 TESTS: dict[str, dict[str, list[str]]] = tomllib.loads(
     (ROOT / "tests" / "threats.toml").read_text(encoding="utf-8")
 )
-ROW = re.compile(r"^\| (?!wants)(.+?) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+) \|$", re.MULTILINE)
+"""An attack: its number, what is wanted or happens, and the defence."""
 
 
 def test_every_line_has_tests() -> None:
-    attacks = [wants for wants, _ in ROW.findall(DOCUMENT)]
+    rows = ROW.findall(DOCUMENT)
+    assert [int(number) for number, _, _ in rows] == list(range(1, len(rows) + 1))
+    attacks = [wants for _, wants, _ in rows]
     assert len(attacks) > 40
     assert list(TESTS) == attacks
     assert all(names for files in TESTS.values() for names in (files, *files.values()))
