@@ -112,9 +112,7 @@ async def test_a_service_with_curl(reader: Reader) -> None:
     program("curl")
     document = "dealer/gateway/SERVICES.md"
     await reader.type(example(document, "sh", "dealer key add"))
-    opening, ticket, follow = (
-        example(document, "sh", one) for one in ("table.open", "seat.ticket", "/feed")
-    )
+    opening, ticket = (example(document, "sh", one) for one in ("table.open", "seat.ticket"))
     ping = (
         f'{reader.page}rpc -H "Authorization: Bearer $(cat shop.key)" {shlex.join(call_of_ping())}'
     )
@@ -125,8 +123,6 @@ async def test_a_service_with_curl(reader: Reader) -> None:
     async with connect(reader.url) as house:
         table = await house.join(opened["table"], ticket=made["ticket"])
         assert list(table.seats.values()) == ["Dora"]
-    once = follow.replace("curl -N", "curl -sf").replace('start"', 'start&wait=0"').strip()
-    await reader.type(f"until {once} | grep SeatTaken; do :; done\n")
     await reader.type(example(document, "sh", "dealer key revoke"))
     status = opening.replace("curl ", "curl -s -o refused -w '%{http_code}' ").strip()
     await reader.type(f'until [ "$({status})" = 401 ]; do :; done\n')
