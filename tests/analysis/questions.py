@@ -18,27 +18,24 @@ from tests.analysis.recorded import record
 
 DOCUMENT = Path(__file__).parents[2] / "dealer" / "analysis" / "QUESTIONS.md"
 _QUESTION = re.compile(r"^## (\d+\. .*)$", re.MULTILINE)
-_SQL = re.compile(r"```sql ?(\w*)\n(.*?)```\n", re.DOTALL)
+_SQL = re.compile(r"```sql\n(.*?)```\n", re.DOTALL)
 
 
 class Question(NamedTuple):
-    """A question: `sql` by dialect, "" for both, and the lines of the table under it."""
+    """A question: its statement, and the lines of the table under it."""
 
     title: str
-    sql: dict[str, str]
+    sql: str
     answer: list[str]
-
-    def statement(self, dialect: str) -> str:
-        return self.sql.get(dialect) or self.sql[""]
 
 
 def read(text: str) -> list[Question]:
     _, *parts = _QUESTION.split(text)
     found = []
     for title, body in zip(parts[::2], parts[1::2], strict=True):
-        sql = {dialect: statement.strip() for dialect, statement in _SQL.findall(body)}
+        (sql,) = _SQL.findall(body)
         answer = [line for line in body.splitlines() if line.startswith("|")]
-        found.append(Question(title, sql, answer))
+        found.append(Question(title, sql.strip(), answer))
     return found
 
 
@@ -64,12 +61,11 @@ def write_answers() -> None:
         asyncio.run(record(url, Path(folder) / "house.key"))
         with dealer.open_log(url) as log:
             for question in read(text):
-                last = list(question.sql.values())[-1]
                 before = "\n".join(question.answer)
                 if before:
                     text = text.replace(f"\n{before}\n", "")
-                after = "\n".join(as_table(log.query(question.statement("sqlite"))))
-                text = text.replace(f"{last}\n```\n", f"{last}\n```\n\n{after}\n")
+                after = "\n".join(as_table(log.query(question.sql)))
+                text = text.replace(f"{question.sql}\n```\n", f"{question.sql}\n```\n\n{after}\n")
     DOCUMENT.write_text(text, encoding="utf-8")
 
 
