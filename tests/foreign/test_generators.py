@@ -1,4 +1,4 @@
-"""The commands of PROTOCOL.md that generate code: it compiles, and reads every example."""
+"""The commands of GENERATED.md that generate code: it compiles, and reads every example."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "dealer/web/PROTOCOL.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "dealer/web/GENERATED.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```bash\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
 PROGRAM = Path(__file__).with_name("generated.mjs")
 
