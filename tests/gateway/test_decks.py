@@ -225,11 +225,26 @@ async def test_a_body_of_two_types_has_the_last(decks: Decks) -> None:
     assert answer.json()["remaining"] == 1
 
 
+DECK_COUNT = "deck_count is a whole number of decks, 1 to 20, like deck_count=2."
+COUNT = "count is a whole number of cards, 0 to 1024, like count=2."
+
 WRONG = [
-    ("new/", {"deck_count": "many"}, 400, "deck_count is a whole number, like deck_count=2."),
+    ("new/", {"deck_count": "many"}, 400, DECK_COUNT),
+    ("new/", {"deck_count": ""}, 400, DECK_COUNT),
+    ("new/", {"deck_count": "1.5"}, 400, DECK_COUNT),
+    ("new/shuffle/", {"deck_count": 10**30}, 400, DECK_COUNT),
     ("new/", {"deck_count": 21}, 200, "The max number of Decks is 20."),
+    ("new/draw/", {"deck_count": 99}, 200, "The max number of Decks is 20."),
+    ("new/", {"deck_count": -1}, 200, "The min number of Decks is 1."),
     ("new/shuffle/", {"deck_count": 0}, 200, "The min number of Decks is 1."),
     ("new/", {"deck_count": 20}, 400, "A deck has at most 1024 cards; 20 x 52 are 1040."),
+    (
+        "new/",
+        {"deck_count": 19, "jokers_enabled": "true"},
+        400,
+        "A deck has at most 1024 cards; 19 x 54 are 1026.",
+    ),
+    ("new/", {"jokers_enabled": 3}, 400, "jokers_enabled is true or false."),
     ("new/", {"cards": ","}, 400, "A deck has a card at least: name cards like AS,0D,KH,X1."),
     ("new/", {"cards": "AS,zz"}, 400, '"zz" is no card: name cards like AS,0D,KH,X1.'),
     ("new/draw/", {"cards": "1S"}, 400, '"1S" is no card'),
@@ -253,8 +268,9 @@ WRONG = [
     ("zzzzzzzzzzzz/", {"count": 2}, 400, '"count" is no parameter here: there are none.'),
     ("zzzzzzzzzzzz/draw/botom/", {}, 404, "There is no such path"),
     ("zzzzzzzzzzzz/pile/a/draw/botom/", {}, 404, "There is no such path"),
-    ("new/draw/", {"count": "-+3"}, 400, "count is a whole number, like count=2."),
-    ("new/draw/", {"count": "1.5"}, 400, "count is a whole number, like count=2."),
+    ("new/draw/", {"count": "-+3"}, 400, COUNT),
+    ("new/draw/", {"count": "1.5"}, 400, COUNT),
+    ("new/draw/", {"count": 10**12}, 400, COUNT),
     ("new/draw/", {"count": -1}, 400, "count is the number of cards to draw, 0 or more"),
     ("zzzzzzzzzzzz/", {}, 404, "Deck ID does not exist."),
     ("zzzzzzzzzzzz/draw/", {}, 404, "Deck ID does not exist."),

@@ -378,11 +378,27 @@ async def test_the_results_of_session_methods(gateway, connect) -> None:
 
 @pytest.mark.parametrize(
     "deck",
-    [{"decks": "2"}, {"decks": [1]}, {"decks": True}, {"jokers": "1"}, {"cards": 5}, {"cards": {}}],
+    [
+        *({"decks": number} for number in ("2", [1], True, 0, -1, 99, 1.5)),
+        *({"jokers": number} for number in ("1", 3, -1)),
+        {"cards": 5},
+        {"cards": {}},
+        "53",
+    ],
 )
 async def test_a_deck_in_the_rules_is_validated(gateway, connect, deck) -> None:
     host = await connect(gateway)
-    assert await reason_of(host.call("table.open", rules={"deck": deck})) == "bad_request"
+    bounds = r'"decks" \(1 to 20\), "jokers" \(0 to 2\) and "cards" \(codes\)\.$'
+    with pytest.raises(Refusal, match=bounds) as refused:
+        await host.call("table.open", rules={"deck": deck})
+    assert refused.value.reason == "bad_request"
+
+
+async def test_a_parameter_of_a_deck_says_its_bounds(gateway, connect) -> None:
+    host = await connect(gateway)
+    for deck, bound in ({"decks": 99}, "<= 20"), ({"decks": -1}, ">= 1"), ({"jokers": 3}, "<= 2"):
+        with pytest.raises(Refusal, match=bound):
+            await host.call("table.open", deck=deck)
 
 
 async def test_a_move_is_taken_back(gateway, connect) -> None:

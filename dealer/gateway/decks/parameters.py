@@ -205,24 +205,24 @@ class Parameters:
 
     def count(self) -> int:
         """How many cards to draw, 1 if that was not given."""
-        number = self._number("count")
+        number = self._number("count", f"a whole number of cards, 0 to {DECK_MAX}")
         if number < 0:
             raise BadRequest(f"count is the number of cards to draw, 0 or more, and not {number}.")
         return number
 
     def decks(self) -> int:
         """How many decks a new deck has, 1 if that was not given."""
-        number = self._number("deck_count")
+        number = self._number("deck_count", f"a whole number of decks, 1 to {SHOE_MAX}")
         if number > SHOE_MAX:
             raise OriginalError(f"The max number of Decks is {SHOE_MAX}.", HTTPStatus.OK)
         if number < 1:
             raise OriginalError("The min number of Decks is 1.", HTTPStatus.OK)
         return number
 
-    def _number(self, name: str) -> int:
+    def _number(self, name: str, meaning: str) -> int:
         text = self._given.get(name, "1").strip()
         if not _WHOLE.fullmatch(text):
-            raise BadRequest(f"{name} is a whole number, like {name}=2.")
+            raise BadRequest(f"{name} is {meaning}, like {name}=2.")
         return int(text)
 
 

@@ -69,7 +69,10 @@ def deck_codes(given: object) -> tuple[str, ...]:
         case Mapping():
             with suppress(ValidationError):
                 return deck_codes(convert(given, p.Shoe))
-    raise BadRequest('A deck is "52", "54", a list of codes, or {"decks", "jokers", "cards"}.')
+    raise BadRequest(
+        'A deck is "52", "54", a list of codes, or an object of '
+        f'"decks" (1 to {decks.SHOE_MAX}), "jokers" (0 to {len(decks.JOKERS)}) and "cards" (codes).'
+    )
 
 
 def stack_named(text: str) -> str:
