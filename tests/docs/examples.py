@@ -58,7 +58,7 @@ RUN: dict[str, dict[str, str]] = {
         "js": f"{CLIENT}::test_the_javascript_examples",
         "sh": f"{BLOCKS}::test_the_downloads_of_the_client",
     },
-    "dealer/web/PROTOCOL.md": {"sh": f"{CLIENT}::test_the_terminal_examples"},
+    "dealer/web/PROTOCOL.md": {"sh": f"{CLIENT}::test_the_terminal_example"},
     "dealer/web/README.md": {"js": f"{BLOCKS}::test_the_verifier_in_a_program"},
     "dealer/gateway/SERVICES.md": {
         "sh dealer serve": FLAGS,
