@@ -3,18 +3,24 @@
 // Turns, questions and answers are notes, which are in the log as every move is. Each program reads
 // all events in their order, and acts when one concerns it.
 
-import { connect, fileStore } from "../../web/client.js";
+import { connect } from "../../web/client.js";
 
 const URL = "ws://localhost:8080/ws";
 
 const [name, tableId] = process.argv.slice(2);
-const house = await connect(URL, { name, store: await fileStore(`seat-of-${name}`) });
+const house = await connect(URL, { name });
 const opened = tableId ?? (await house.open({ deck: "52", seats: 2, name: "Go Fish" }));
 const table = await house.join(opened, { bot: true });
 const other = 3 - table.seat;
 const events = table.events(); // before the first move, so that none is missed
-if (!tableId) console.log(table.id);
-if (table.seat === 1) await deal();
+if (!tableId) {
+  console.log(table.id);
+  await table.until(({ seats }) => seats.size === 2);
+  await table.roundOpen();
+  await table.shuffle();
+  await table.deal(7);
+  await table.note("turn", "1");
+}
 const books = { "pile:books:1": 0, "pile:books:2": 0 }; // cards in books, by pile
 for await (const { version, type, public: about } of events) {
   if (type === "CardMoved" && about.to in books) {
@@ -30,16 +36,6 @@ if (table.seat === 1) await table.close();
 await table.until(({ closed }) => closed, { timeout: 60_000 });
 console.log("doubts:", table.doubts);
 await house.close();
-
-/** Do what is missing of the deal: the program may have been killed after any line. */
-async function deal() {
-  await table.until(({ seats }) => seats.size === 2);
-  if (table.round === null) await table.roundOpen();
-  await table.sealed();
-  if (!table.shuffled) await table.shuffle();
-  if (table.deckCount === 52) await table.deal(7);
-  if (!table.markers.turn) await table.note("turn", "1");
-}
 
 async function react({ seat, kind, text }) {
   if (kind === "turn" && Number(text) === table.seat) {

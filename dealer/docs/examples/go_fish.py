@@ -16,14 +16,17 @@ URL = "ws://localhost:8080/ws"
 
 
 async def main(name: str, table_id: str | None = None) -> None:
-    async with dealer.connect(URL, name=name, store=f"seat-of-{name}") as house:
+    async with dealer.connect(URL, name=name) as house:
         opened = table_id or await house.open(deck="52", seats=2, name="Go Fish")
         table = await house.join(opened, bot=True)
         events = table.events()  # before the first move, so that none is missed
         if table_id is None:
             print(table.id, flush=True)
-        if table.seat == 1:
-            await deal(table)
+            await table.until(lambda table: len(table.seats) == 2)
+            await table.round_open()
+            await table.shuffle()
+            await table.deal(7)
+            await table.note("turn", "1")
         books: Counter[str] = Counter()  # cards in books, by pile
         async for version, _at, event in events:
             if isinstance(event, CardMoved) and event.to.startswith("pile:books:"):
@@ -39,20 +42,6 @@ async def main(name: str, table_id: str | None = None) -> None:
             await table.close()
         await table.until(lambda table: table.closed, timeout=60)
         print("doubts:", table.doubts)
-
-
-async def deal(table: dealer.RemoteTable) -> None:
-    """Do what is missing of the deal: the program may have been killed after any line."""
-    await table.until(lambda table: len(table.seats) == 2)
-    if table.round is None:
-        await table.round_open()
-    await table.sealed()
-    if not table.shuffled:
-        await table.shuffle()
-    if table.deck_count == 52:
-        await table.deal(7)
-    if table.markers.turn is None:
-        await table.note("turn", "1")
 
 
 async def react(table: dealer.RemoteTable, note: NoteAdded) -> None:

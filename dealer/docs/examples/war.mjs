@@ -3,31 +3,27 @@
 // Who wins the most cards in one pass through both hands has won. Each program reads all events in
 // their order: the table may be further, and a trick on it be taken before a program looks.
 
-import { connect, fileStore } from "../../web/client.js";
+import { connect } from "../../web/client.js";
 
 const URL = "ws://localhost:8080/ws";
 const RANKS = "23456789TJQKA";
 
 const [name, tableId] = process.argv.slice(2);
-const house = await connect(URL, { name, store: await fileStore(`seat-of-${name}`) });
+const house = await connect(URL, { name });
 const opened = tableId ?? (await house.open({ deck: "52", seats: 2, name: "War" }));
 const table = await house.join(opened, { bot: true });
 const events = table.events(); // before the first move, so that none is missed
-if (!tableId) console.log(table.id);
-if (table.seat === 1) await deal();
+if (!tableId) {
+  console.log(table.id);
+  await table.until(({ seats }) => seats.size === 2);
+  await table.roundOpen();
+  await table.shuffle();
+  await table.deal(26);
+}
 await table.until(({ hand }) => hand.length >= 26, { timeout: 600_000 });
 await play();
 console.log("doubts:", table.doubts);
 await house.close();
-
-/** Do what is missing of the deal: the program may have been killed after any line. */
-async function deal() {
-  await table.until(({ seats }) => seats.size === 2);
-  if (table.round === null) await table.roundOpen();
-  await table.sealed();
-  if (!table.shuffled) await table.shuffle();
-  if (table.deckCount === 52) await table.deal(26);
-}
 
 async function play() {
   const won = { "pile:won:1": 0, "pile:won:2": 0 };

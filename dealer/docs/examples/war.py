@@ -16,29 +16,19 @@ RANKS = "23456789TJQKA"
 
 
 async def main(name: str, table_id: str | None = None) -> None:
-    async with dealer.connect(URL, name=name, store=f"seat-of-{name}") as house:
+    async with dealer.connect(URL, name=name) as house:
         opened = table_id or await house.open(deck="52", seats=2, name="War")
         table = await house.join(opened, bot=True)
         events = table.events()  # before the first move, so that none is missed
         if table_id is None:
             print(table.id, flush=True)
-        if table.seat == 1:
-            await deal(table)
+            await table.until(lambda table: len(table.seats) == 2)
+            await table.round_open()
+            await table.shuffle()
+            await table.deal(26)
         await table.until(lambda table: len(table.hand) >= 26, timeout=600)
         await play(table, events)
         print("doubts:", table.doubts)
-
-
-async def deal(table: dealer.RemoteTable) -> None:
-    """Do what is missing of the deal: the program may have been killed after any line."""
-    await table.until(lambda table: len(table.seats) == 2)
-    if table.round is None:
-        await table.round_open()
-    await table.sealed()
-    if not table.shuffled:
-        await table.shuffle()
-    if table.deck_count == 52:
-        await table.deal(26)
 
 
 async def play(table: dealer.RemoteTable, events: dealer.client.EventStream) -> None:
