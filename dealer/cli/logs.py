@@ -22,8 +22,8 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError
-from dealer.feed.lines import one_line
 from dealer.game.names import safe_text
+from dealer.proof.canonical import one_line
 
 if TYPE_CHECKING:
     from dealer.gateway.observe.log_throttle import LogThrottle

@@ -37,9 +37,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import typer
 
 from dealer.errors import ConfigurationError
-from dealer.feed.lines import one_line
 from dealer.game.names import safe_text as safe_text
-from dealer.history.printable import utc
+from dealer.history.times import utc
+from dealer.proof.canonical import one_line
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -347,17 +347,11 @@ def upgrade(connection: Connection) -> None:
         return
     from alembic import command
 
-    command.upgrade(_config(connection), "head")
+    command.upgrade(alembic_config(connection), "head")
 
 
-def check_schema(connection: Connection) -> None:
-    """Raise Alembic's CommandError if the migrations and the declared schema differ."""
-    from alembic import command
-
-    command.check(_config(connection))
-
-
-def _config(connection: Connection) -> Config:
+def alembic_config(connection: Connection) -> Config:
+    """Alembic's configuration for commands on this connection, which print nothing."""
     from alembic.config import Config
 
     config = Config(stdout=StringIO(), attributes={"connection": connection})

@@ -4,11 +4,11 @@
     ... send page.entries ...
     place = page.place
 
-An object of the feed is one line of JSON (`dealer.feed.lines`). Its `event` is the leaf of the log
-and of bundles: the same text, but for the characters that are escaped because readers split lines
-there. For versions of an archived table, whose events have left the database,
-and for those of which some are damaged, there is an object with the first and the last of them: one
-damaged table does not keep a follower from the others.
+An object of the feed is one line of JSON (`one_line`). Its `event` is the leaf of the log and of
+bundles: the same text, but for the characters that are escaped because readers split lines there.
+For versions of an archived table, whose events have left the database, and for those of which some
+are damaged, there is an object with the first and the last of them: one damaged table does not keep
+a follower from the others.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.stored_form import decode
-from dealer.feed.lines import one_line
 from dealer.feed.positions import Generations, Place
 from dealer.feed.sequencer import FeedHead, FeedRow
 from dealer.game.events import SeatTaken
+from dealer.proof.canonical import one_line
 
 EVENTS = 512
 """Events of a page, about."""

@@ -49,18 +49,6 @@ def steps_of(algorithm: str, *, n: int, steps: int, below: Below) -> Iterator[St
     raise ValueError(f"no algorithm {algorithm!r} with {steps} steps over {n} cards")
 
 
-def below_from(random_number: Callable[[int], int]) -> Below:
-    """`below` from a function `random_number(k)` that returns 1…k; ValueError if it does not."""
-
-    def below(bound: int) -> int:
-        number = random_number(bound)
-        if not 1 <= number <= bound:
-            raise ValueError(f"the source returned {number}, which is not from 1 to {bound}")
-        return number - 1
-
-    return below
-
-
 def shuffle(cards: MutableSequence[Card], below: Below) -> None:
     """Shuffle `cards` in place."""
     for _, i, j in backward(len(cards), full(len(cards)), below):

@@ -1,9 +1,9 @@
 """Views: the part of a table's state that one viewer may know.
 
 Visibility is a property of events: their public members are public, and a hidden face is shown
-only to the seat that `event.private_face()` names; a type of event that does not define it shows
-nothing. Therefore exchanging two cards that a viewer may not see does not change the bytes that
-the viewer receives.
+only to the player at the seat that `event.private_face()` names, not to one who took the seat after
+the event; a type of event that does not define it shows nothing. Therefore exchanging two cards
+that a viewer may not see does not change the bytes that the viewer receives.
 """
 
 from __future__ import annotations
@@ -16,14 +16,6 @@ Viewer = SeatHolder | None
 """The player for whom a view is made; None for a spectator."""
 
 SPECTATOR: Viewer = None
-
-
-def may_see(viewer: Viewer, seat: int, version: int) -> bool:
-    """Whether `viewer` may see what the event at `version` shows to `seat` alone.
-
-    A player who took the seat after that event may not: it was shown to the player before them.
-    """
-    return viewer is not None and viewer.seat == seat and viewer.taken_at < version
 
 
 def faces(round_: Round, viewer: Viewer) -> dict[int, str]:

@@ -27,9 +27,9 @@ from dealer.game.names import safe_text
 from dealer.game.rules import PRACTICE
 from dealer.game.stacks import BURN, DECK, DISCARD, seat_of
 from dealer.game.state import Round, Table
-from dealer.history.printable import utc
 from dealer.history.replay import Game, ReplayStep
 from dealer.history.text import check_round
+from dealer.history.times import utc
 from dealer.proof.verify.practice import NOT_FAIR
 
 

@@ -14,9 +14,9 @@ from dealer.game.events import CardsSwapped, EntropyClosed, RoundClosed, RoundOp
 from dealer.game.names import safe_text
 from dealer.game.state import Round, Table
 from dealer.history.pile_titles import NO_GAMES, GameTitles, Titles, titles_at
-from dealer.history.printable import utc
 from dealer.history.replay import Game, ReplayStep
 from dealer.history.sentences import describe, named
+from dealer.history.times import utc
 from dealer.languages.language import Language, english
 
 WIDTH = 100

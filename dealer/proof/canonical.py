@@ -7,6 +7,11 @@ not normalised. It needs only sorted keys, no spaces, raw UTF-8 and the escapes 
 `decode` encodes the parsed value again and rejects a difference. This alone rejects `1.0`, `1e2`,
 `-0`, duplicate keys, `\\u00e9` and 2^53+1, independent of the JSON parser. Nesting is limited to
 DEPTH_MAX, so that no text can exhaust the stack of a reader.
+
+A line feed ends a line of NDJSON, of server-sent events and of this program's output. Many line
+readers, Python's `str.splitlines` among them, also split at U+000B, U+000C, U+001C to U+001E,
+U+0085, U+2028 and U+2029. JSON escapes those below U+0020 in any case; `one_line` does it with the
+others.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ DEPTH_MAX = 256
 _key = re.compile(r"[a-z][a-z0-9_]*").fullmatch
 _unfit = re.compile("[\x00-\x1f\x7f\ud800-\udfff]").search
 _unfit_note = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]").search
+_splitting = {number: f"\\u{number:04x}" for number in (0x85, 0x2028, 0x2029)}
 _brackets = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
 
@@ -118,3 +124,8 @@ _parse = json.JSONDecoder(parse_float=_no_fraction, parse_constant=_no_constant)
 _print = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 dump: Callable[[object], str] = _print.encode
 """The canonical text of a value, which must be one that `encode` accepts; not validated."""
+
+
+def one_line(text: str) -> str:
+    """JSON text as one line for every reader; the same value, with the same canonical form."""
+    return text if text.isascii() else text.translate(_splitting)

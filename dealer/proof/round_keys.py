@@ -71,10 +71,10 @@ class RoundKeys:
     """
 
     __slots__ = (
-        "_card_salt",
+        "_card_inner",
         "_card_start",
         "_commitment",
-        "_event_salt",
+        "_event_inner",
         "_event_start",
         "_outer",
         "round",
@@ -92,8 +92,8 @@ class RoundKeys:
         block = self.salt_key.ljust(_BLOCK, b"\0")
         inner = block.translate(_INNER)
         self._outer = sha256(block.translate(_OUTER))
-        self._card_salt = sha256(inner + T("card"))
-        self._event_salt = sha256(inner + T("event"))
+        self._card_inner = sha256(inner + T("card"))
+        self._event_inner = sha256(inner + T("event"))
         self._card_start = T("card") + lp(table, be32(round)) + be32(4)
         self._event_start = T("event") + lp(table) + be32(8)
 
@@ -108,16 +108,8 @@ class RoundKeys:
 
     def slot_salt(self, slot: int) -> bytes:
         """The salt of a slot's commitment, 32 bytes."""
-        inner = self._card_salt.copy()
+        inner = self._card_inner.copy()
         inner.update(be32(slot))
-        outer = self._outer.copy()
-        outer.update(inner.digest())
-        return outer.digest()
-
-    def event_salt(self, version: int) -> bytes:
-        """The salt of the hidden part of the event at a version, 32 bytes."""
-        inner = self._event_salt.copy()
-        inner.update(be64(version))
         outer = self._outer.copy()
         outer.update(inner.digest())
         return outer.digest()
@@ -130,7 +122,7 @@ class RoundKeys:
 
     def slot_commitments(self, first: int, cards: Iterable[str]) -> list[bytes]:
         """The commitments to the cards in the slots from `first` on."""
-        copy_inner, copy_outer = self._card_salt.copy, self._outer.copy
+        copy_inner, copy_outer = self._card_inner.copy, self._outer.copy
         start, pack, length = self._card_start, be32, _LENGTH_32
         commitments = []
         for slot, card in zip(count(first), cards):
@@ -148,7 +140,7 @@ class RoundKeys:
     def event_commitment(self, version: int, hidden: str) -> bytes:
         """The commitment to the hidden part (canonical text) of the event at this version."""
         packed, part = be64(version), hidden.encode()
-        inner = self._event_salt.copy()  # `event_salt`, without the call
+        inner = self._event_inner.copy()
         inner.update(packed)
         outer = self._outer.copy()
         outer.update(inner.digest())
@@ -157,7 +149,7 @@ class RoundKeys:
 
     def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:
         """The commitments to the hidden parts of the versions from `first` on."""
-        copy_inner, copy_outer = self._event_salt.copy, self._outer.copy
+        copy_inner, copy_outer = self._event_inner.copy, self._outer.copy
         start, pack, length = self._event_start, be32, _LENGTH_32
         pack_version = be64
         commitments = []

@@ -53,7 +53,7 @@ from dealer.game.events import (
     TableClosed,
 )
 from dealer.game.state import SeatHolder, Table, evolve
-from dealer.game.view import may_see, snapshot
+from dealer.game.view import snapshot
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve
 from dealer.proof import codec
@@ -61,6 +61,7 @@ from dealer.proof.checkpoint import Signer
 from dealer.proof.round_keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.build import make_service
+from tests.harness.card_truth import may_see
 from tests.harness.limits import NO_RATES
 from tests.proof.whole_tree import consistency_proof
 

@@ -15,6 +15,7 @@ from dealer.eventlog.backends import migrate_database, open_readonly, revision
 from dealer.eventlog.postgres.database import PostgresDatabase
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, append
+from tests.harness.database_check import check_schema
 from tests.harness.postgres import Postgres
 from tests.harness.programs import output_of
 
@@ -34,7 +35,7 @@ async def test_the_migrations_create_the_declared_schema(empty: str) -> None:
     assert await revision(empty) == schema.revisions()[-1]
     engine = PostgresDatabase(empty).engine({})
     async with engine.connect() as connection:
-        await connection.run_sync(schema.check_schema)
+        await connection.run_sync(check_schema)
     await engine.dispose()
 
 

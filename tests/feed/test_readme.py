@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dealer.feed.lines import one_line
 from dealer.gateway import Gateway
-from dealer.proof.canonical import dump
+from dealer.proof.canonical import dump, one_line
 from dealer.proof.tree import leaf_hash
 from dealer.service.build import open_service
 from tests.gateway.conftest import serving

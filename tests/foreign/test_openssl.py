@@ -7,6 +7,7 @@ import subprocess
 from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from dealer.game.tape import SEGMENT_WORDS, words
+from dealer.proof.concatenation import be64, lp
 from dealer.proof.round_keys import RoundKeys
 from dealer.proof.verify import verify
 from tests.harness.installed import openssl
@@ -109,7 +111,9 @@ def test_openssl_computes_the_keys_and_salts_of_a_round(round_: int, length: int
     for number in (0, 51, 2**32 - 1):
         card, event = b"dealer/v1/card\0", b"dealer/v1/event\0"
         assert hmac(keys.salt_key, card + be32(number)) == keys.slot_salt(number)
-        assert hmac(keys.salt_key, event + number.to_bytes(8, "big")) == keys.event_salt(number)
+        salt = hmac(keys.salt_key, event + be64(number))
+        parts = lp(TABLE, be64(number), salt, b'{"j":7}')
+        assert sha256(event + parts).digest() == keys.event_commitment(number, '{"j":7}')
 
 
 def test_openssl_computes_every_swap_of_real_tables(tables: list[Played]) -> None:

@@ -22,7 +22,8 @@ from dealer.game import commands as c
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import CardShown, CardsSwapped, RoundOpened
 from dealer.game.state import SeatHolder, Table, evolve
-from dealer.game.view import SPECTATOR, Viewer, may_see, snapshot
+from dealer.game.view import SPECTATOR, Viewer, snapshot
+from tests.harness.card_truth import may_see
 from tests.harness.depth import amount
 
 pytestmark = pytest.mark.slow

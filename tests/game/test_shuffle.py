@@ -10,7 +10,6 @@ import pytest
 
 from dealer.game.shuffle import (
     backward,
-    below_from,
     forward,
     full,
     sample,
@@ -128,24 +127,6 @@ def test_in_place_and_copy_agree():
     shuffle(cards, answers([0, 0, 0]))
     assert cards == copy == list("bcda")
     assert shuffled("abcd", answers([0, 0, 0])) == copy
-
-
-def test_any_source_of_numbers_from_one_to_k_can_be_used():
-    bounds = []
-
-    def random_number(k):
-        bounds.append(k)
-        return k
-
-    assert shuffled("abcd", below_from(random_number)) == list("abcd")
-    assert bounds == [4, 3, 2]
-    assert below_from(lambda k: 1)(6) == 0
-
-
-@pytest.mark.parametrize("number", [0, 7, -1])
-def test_a_source_outside_its_range_is_an_error(number):
-    with pytest.raises(ValueError, match="not from 1 to 6"):
-        below_from(lambda k: number)(6)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from dealer.game import commands as c
 from dealer.game.decide import decide
 from dealer.game.events import CardShown, CardsSwapped, DeckSealed
 from dealer.game.state import SeatHolder, Table, evolve, replay
-from dealer.game.view import SPECTATOR, Viewer, may_see, snapshot
+from dealer.game.view import SPECTATOR, Viewer, snapshot
+from tests.harness.card_truth import may_see
 
 CODES = "abcdefgh"
 HOST = c.Actor(host=True)

@@ -11,7 +11,7 @@ import pytest
 from dealer.game import events as e
 from dealer.game.commands import Actor, Draw, Move, Show, StartShuffle
 from dealer.game.state import SeatHolder
-from dealer.game.view import SPECTATOR, faces, may_see, snapshot
+from dealer.game.view import SPECTATOR, faces, snapshot
 
 HOST, ONE, TWO = Actor(host=True), Actor(seat=1), Actor(seat=2)
 B = b"x" * 32
@@ -66,15 +66,6 @@ def test_a_new_type_of_event_shows_nothing():
         card: str
 
     assert CardWhispered(1, 2, "deck", 7, "As").private_face() is None
-
-
-def test_a_private_face_is_for_the_seat_holder_at_that_version():
-    face = e.PrivateFace(2, 7, "As")
-    assert may_see(SeatHolder(2, taken_at=4), face.seat, 5)
-    assert not may_see(SeatHolder(2, taken_at=5), face.seat, 5)
-    assert not may_see(SeatHolder(2, taken_at=9), face.seat, 5)
-    assert not may_see(SeatHolder(1, taken_at=4), face.seat, 5)
-    assert not may_see(SPECTATOR, face.seat, 5)
 
 
 def cards(game, viewer):

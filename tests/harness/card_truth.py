@@ -1,4 +1,7 @@
-"""The face-down cards of closed rounds, computed from the round's secret and the seals alone."""
+"""The face-down cards of closed rounds, computed from the round's secret and the seals alone.
+
+And the rule by which one player may see a face before.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,15 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from dealer.game.view import Viewer
 from dealer.proof.round_keys import RoundKeys, slot_commitment
 
 Leaf = dict[str, Any]
+
+
+def may_see(viewer: Viewer, seat: int, version: int) -> bool:
+    """Whether `viewer` may see what the event at `version` shows to `seat` alone."""
+    return viewer is not None and viewer.seat == seat and viewer.taken_at < version
 
 
 def leaves(bundle: Iterable[bytes]) -> list[Leaf]:

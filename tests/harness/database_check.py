@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from alembic import command
+from sqlalchemy import Connection
+
 from dealer.errors import DealerError
+from dealer.eventlog.schema import alembic_config
 from dealer.projector.rebuild import Rebuild
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
@@ -29,6 +33,11 @@ class CheckResult:
 
     tables: dict[str, list[bytes]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+
+
+def check_schema(connection: Connection) -> None:
+    """Raise Alembic's CommandError if the migrations and the declared schema differ."""
+    command.check(alembic_config(connection))
 
 
 async def check_copy(database: Path, *, copy_to: Path) -> CheckResult:

@@ -8,9 +8,9 @@ import pytest
 
 from dealer.errors import HistoryUnavailable
 from dealer.game.commands import Actor, AddNote, Deal, Move, Pass, TakeBack, VacateSeat
-from dealer.history.printable import utc
 from dealer.history.sentences import named
 from dealer.history.text import write
+from dealer.history.times import utc
 from dealer.languages.language import languages
 from tests.history.poker import Poker, game_of
 from tests.projector.random_games import HOST

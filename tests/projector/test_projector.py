@@ -20,6 +20,7 @@ from dealer.projector.changes import Changes, ReadModelWriter
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.models import DeckRow
 from dealer.projector.runner import Projector
+from tests.harness.database_check import check_schema
 from tests.projector.conftest import Connect
 from tests.projector.databases import (
     add_raw,
@@ -39,7 +40,7 @@ MOVES_POSITION = re.compile("UPDATE stream s? ?SET projected")
 
 
 def test_the_migrations_create_the_declared_tables(connection: Connection) -> None:
-    on(connection, schema.check_schema)
+    on(connection, check_schema)
 
 
 def test_read_models_are_the_same_after_a_downgrade_and_an_upgrade(connection: Connection) -> None:
@@ -49,8 +50,8 @@ def test_read_models_are_the_same_after_a_downgrade_and_an_upgrade(connection: C
     game.log(connection)
     catch_up(connection)
     before = models(connection)
-    on(connection, lambda it: command.downgrade(schema._config(it), "0001"))
-    on(connection, lambda it: command.upgrade(schema._config(it), "head"))
+    on(connection, lambda it: command.downgrade(schema.alembic_config(it), "0001"))
+    on(connection, lambda it: command.upgrade(schema.alembic_config(it), "head"))
     catch_up(connection)
     assert models(connection) == before
 

@@ -12,9 +12,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.event import listen, remove
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog import EventRecord, schema
+from dealer.eventlog import EventRecord
 from dealer.projector.rebuild import Difference, Rebuild
 from dealer.projector.runner import Projector
+from tests.harness.database_check import check_schema
 from tests.projector.conftest import Connect
 from tests.projector.databases import (
     catch_up,
@@ -86,7 +87,7 @@ def test_readers_see_either_the_old_rows_or_the_new_ones(connect: Connect) -> No
         assert tuple(reader.exec_driver_sql(draws).one()) == (10, "Z")
     assert models(reader) == true
     assert tuple(reader.exec_driver_sql(draws).one())[1] != "Z"
-    on(writer, schema.check_schema)
+    on(writer, check_schema)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_a_replacement_that_fails_is_rolled_back(connect: Connect, statement: st
     assert reader.exec_driver_sql("SELECT * FROM draws").fetchall() == draws
     rebuilt(writer)
     assert models(reader) == true
-    on(writer, schema.check_schema)
+    on(writer, check_schema)
 
 
 def test_differences_are_reported(connection: Connection) -> None:
@@ -184,7 +185,7 @@ def test_the_first_of_two_concurrent_rebuilds_fails(connect: Connect) -> None:
         drain(one, first.slice)
     drain(other, second.slice)
     assert second.done == second.total
-    on(one, schema.check_schema)
+    on(one, check_schema)
 
 
 def test_a_position_that_was_altered_does_not_keep_a_rebuild_from_its_end(

@@ -25,10 +25,10 @@ from dealer.cli.options import (
 from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, amount
-from dealer.feed.lines import one_line
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import DECK, seat_of
 from dealer.languages.language import DEFAULT, language_of, languages
+from dealer.proof.canonical import one_line
 
 if TYPE_CHECKING:
     from dealer.analysis.open_bundle import PastTable, Viewer

@@ -285,7 +285,7 @@ def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
     seat, since = (None, 0) if viewer is None else viewer
     texts: list[str] = []
     for entry in entries:
-        # `view.may_see`, without the call: every event passes here, for each of its views.
+        # A player who took the seat after the event may not see what it showed to the one before.
         if seat is not None and entry.seat == seat and since < entry.version:
             texts.append(f'{entry.leaf[:-1]},"private":{entry.private}}}')
         else:
