@@ -70,39 +70,51 @@ def test_a_wrong_link_is_found() -> None:
     assert paths(text) == ["dealer/game/tape.py", "tests/bench"]
 
 
-def modules_without_a_place(text: str) -> set[str]:
-    """The modules that ARCHITECTURE.md does not name in the entry of their folder."""
-    entries = dict(re.findall(r"^- \*\*`(\S+)/`\*\* (.*(?:\n  .*)*)", text, re.MULTILINE))
-    return {
-        str(path.relative_to(ROOT))
+def listed_files(text: str) -> dict[str, str]:
+    """What FILES.md says of each file, by its path in `dealer/` without the suffix."""
+    files, folder = {}, ""
+    for line in text.splitlines():
+        if heading := re.fullmatch(r"##+ (\S+)/", line):
+            folder = "" if heading[1] == "dealer" else f"{heading[1]}/"
+        elif row := re.fullmatch(r"\| `(\w+)` \| (.+) \|", line):
+            files[folder + row[1]] = row[2]
+    return files
+
+
+def wrong_lines(text: str) -> set[str]:
+    """Files that FILES.md does not list, or that are gone; and names that are not in their file."""
+    listed = listed_files(text)
+    there = {
+        str(path.relative_to(ROOT / "dealer").with_suffix("")): path
         for path in (ROOT / "dealer").rglob("*.py")
-        if not path.name.startswith("__") and path.parent.name != "examples"
-        if f"`{path.stem}`" not in entries.get(folder_of(path), "")
+        if path.parent.name != "examples"
     }
+    needed = {file for file in there if not Path(file).name.startswith("__")}
+    wrong = (needed - listed.keys()) | (listed.keys() - there.keys())
+    for file in listed.keys() & there.keys():
+        source = there[file].read_text(encoding="utf-8")
+        for code in re.findall(r"`([^`]+)`", listed[file]):
+            if re.fullmatch(r"[a-z_]+/[a-z_/]+", code):
+                if code not in there and not (ROOT / "dealer" / code).is_dir():
+                    wrong.add(f"{file}: {code}")
+            elif re.fullmatch(r"\w+", code) and not re.search(rf"\b{code}\b", source):
+                wrong.add(f"{file}: {code}")
+    return wrong
 
 
-def names_without_a_module(text: str) -> set[str]:
-    """The modules that ARCHITECTURE.md names in the entry of a folder, and that are not there."""
-    named = re.findall(r"^- \*\*`(\S+)/`\*\* (.*(?:\n  .*)*)", text, re.MULTILINE)
-    return {
-        f"{folder}/{name}"
-        for folder, entry in named
-        for name in re.findall(r"(?:^|; |, |\. |\n  )`([a-z_]+)`", entry)
-        if not list((ROOT / "dealer" / folder.removeprefix("dealer")).glob(f"{name}*"))
+def test_the_list_of_files_is_right() -> None:
+    text = (ROOT / "dealer" / "FILES.md").read_text(encoding="utf-8")
+    assert wrong_lines(text) == set()
+    assert wrong_lines(text.replace("| `canonical` |", "| `gone` |")) == {
+        "proof/canonical",
+        "proof/gone",
     }
-
-
-def folder_of(path: Path) -> str:
-    return str(path.parent.relative_to(ROOT)).removeprefix("dealer/")
-
-
-def test_every_module_is_in_the_list_of_files() -> None:
-    text = (ROOT / "dealer" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    assert modules_without_a_place(text) == set()
-    without = text.replace("`canonical`", "")
-    assert modules_without_a_place(without) == {"dealer/proof/canonical.py"}
-    assert names_without_a_module(text) == set()
-    assert names_without_a_module(text.replace("`canonical`", "`gone`")) == {"proof/gone"}
+    assert wrong_lines(text.replace("`CloseCode` of", "`ClosingCode` of")) == {
+        "gateway/close_codes: ClosingCode"
+    }
+    assert wrong_lines(text.replace("`gateway/session/seating`", "`gateway/session/seats`")) == {
+        "service/identity/seat_claims: gateway/session/seats"
+    }
 
 
 def test_the_readme_is_short_and_has_its_commands() -> None:
