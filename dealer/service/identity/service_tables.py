@@ -102,7 +102,10 @@ log_ = logging.getLogger(__name__)
 
 
 class ServiceJournal:
-    """Adds entries to the journal of `log`, each in a task of its own; `close` waits for them."""
+    """Adds entries to the journal of `log`, each in a task of its own; `close` waits for them.
+
+    They are written after what they record, in transactions for which no command waits.
+    """
 
     def __init__(self, log: Log) -> None:
         self._log = log
