@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from tests.gateway.tables import seat_players
 from tests.gateway.test_private_tables import PARAMS
 from tests.harness.service_keys import add_key, revoke_key, with_key
 
+SERVICES = Path(__file__).parents[2] / "dealer/gateway/SERVICES.md"
 METHOD_RIGHTS = {name: each.right for name, each in METHODS.items() if each.right is not None}
 AT_A_TABLE = sorted(set(METHOD_RIGHTS) - {"table.open", "table.list"})
 PARAMS = PARAMS | {
@@ -38,6 +41,19 @@ async def outcome(client: RpcClient, method: str, **params: Any) -> str:
 def test_every_right_is_that_of_a_method() -> None:
     assert set(METHOD_RIGHTS.values()) == set(RIGHTS) - {"admin"}
     assert set(METHOD_RIGHTS) >= {name for name, each in METHODS.items() if each.journal}
+
+
+def test_the_document_lists_the_methods_of_each_right() -> None:
+    """SERVICES.md; the right for `feed.follow` is checked where that for `GET /feed` is."""
+    text = SERVICES.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
+    documented = {
+        (name, right)
+        for right, words in rows
+        if right in RIGHTS
+        for name in re.findall(r"`([\w.]+)`", words)
+    }
+    assert documented - {("feed.follow", "read")} == set(METHOD_RIGHTS.items())
 
 
 @pytest.mark.parametrize("path", ["/ws", "/"])

@@ -35,9 +35,10 @@ class Method:
     With `journal` a service's command is entered in the operators' journal: it concerns others.
 
     The ids of a `host` command are among those of the host's commands, also where the sender is a
-    player, too. With `absence` the command depends on who is connected. `automatic` methods are
-    sent by clients without a player's action, and have their own rate. Those that `pushes` is true
-    of are about a connection and what follows on it: they need a WebSocket.
+    player, too; one without a `rule` is the host's only, which `decide` checks. With `absence` the
+    command depends on who is connected. `automatic` methods are sent by clients without a player's
+    action, and have their own rate. Those that `pushes` is true of are about a connection and what
+    follows on it: they need a WebSocket.
     """
 
     params: type[p.Params]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dealer.gateway.schema import openrpc
+from dealer.gateway.session.methods import METHODS
 
 DEALER = Path(__file__).parents[3] / "dealer"
 GUIDE = DEALER / "web/CLIENT.md"
@@ -23,9 +24,6 @@ FIRST, LAST = "<!-- commands -->\n", "<!-- end of commands -->\n"
 
 _JS_METHOD = re.compile(r"^  (?:async )?(#?\w+)\((.*?)\) \{$(.*?)^  \}$", re.DOTALL | re.MULTILINE)
 _OPTIONS = re.compile(r"const (\{ .*? \}) =\s+optionsOf\(")
-_OF_HOST = ("seat.vacate", "table.transfer_host")
-"""Only they need the host without a rule that says so."""
-
 _PROPERTIES = {"table.presence": "table.presence"}
 """What the JavaScript client has without a request, because it is notified."""
 
@@ -63,7 +61,7 @@ def parts() -> tuple[str, str, str]:
 def _who(method: dict[str, Any]) -> str:
     if (rule := method.get("x-rule")) is not None:
         who = f"rule `{rule}`"
-    elif method["name"] in _OF_HOST:
+    elif METHODS[method["name"]].host:
         who = "host"
     else:
         names = {param["name"] for param in method["params"]}
