@@ -201,7 +201,7 @@ def is_table(text: str) -> bool:
 
 
 def address_help(address: str) -> str:
-    """What to do with a table's address on a server where an id or a file is wanted."""
+    """What to do with a table's address on a server if an id or a file is wanted."""
     found = re.fullmatch(r"(https?://.+?)/tables/([0-9a-f]{32})\b.*", address)
     server, table = found.groups() if found else ("ADDRESS", "TABLE")
     return f"`dealer audit {table} --url {server}` checks a table of a server"
@@ -409,7 +409,7 @@ async def existing_log(database: str) -> AsyncIterator[Log]:
 
 
 async def table_id(log: ReadOnlyLog, text: str) -> bytes:
-    """As `find_table`, also for an archived table."""
+    """The id of the table, also an archived one, by its prefix; raises what `find_table` raises."""
     from dealer.service.tables.table_ids import table_with_prefix
 
     with usage_errors():

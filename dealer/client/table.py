@@ -285,7 +285,7 @@ class RemoteTable:
             if result.get("host") is True:
                 return
             if seated and session.host_token is not None:
-                # The answer was lost, and the repeated request was that of a host without a seat.
+                # The answer was lost, and the request was repeated as a host without a seat.
                 session.attach()
             else:
                 session.end(None)

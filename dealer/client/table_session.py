@@ -37,8 +37,8 @@ class OwnSeat:
     """Keeps the seat of `verifier`, and what the record in `store` says of it.
 
     It is given up by an event, or changed when the player moves: by a note of the kind `seat_move`
-    and, in the same append, SeatLeft and SeatTaken. The token stays valid, and the server's state
-    and that of the client follow the player (`Table.latest`).
+    and, in the same append, SeatLeft and SeatTaken. The token stays valid, and the states of
+    server and client follow the player (`Table.latest`).
     """
 
     def __init__(self, verifier: EventVerifier, store: TableStore) -> None:

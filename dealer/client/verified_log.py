@@ -173,7 +173,7 @@ class VerifiedLog:
         has, because it resumed both as host and as player, needs none, unless the client has more.
         Raises Gap for a proof from another version than this client's: from an earlier one it
         would prove nothing about what came since. Such a snapshot is the answer to another resume,
-        one before the latest, or one as host beside that of the player.
+        one before the latest, or to one as host beside the player's.
         The signed head is compared all the same, now or when the events that it covers arrive.
         """
         if version < after or (proof is None and version < self.version):

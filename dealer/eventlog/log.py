@@ -79,7 +79,7 @@ class Log(ReadOnlyLog):
 
     @classmethod
     async def open_existing(cls, url: str) -> Log:
-        """As `open`, but it creates and migrates nothing; raises what `open_readonly` raises."""
+        """Open a database that exists, and migrate nothing; raises what `open_readonly` raises."""
         await (await open_readonly(url)).close()
         return await cls.open(url)
 

@@ -57,7 +57,7 @@ _SERVICE_KEY = "dk_"
 NO_ROOM = "No more connections at the moment"
 
 Check = Callable[[ClientConnection, Request], Response | None]
-"""One of the reasons to refuse a request: the answer where it applies."""
+"""One of the reasons to refuse a request: the answer if it applies."""
 
 log = logging.getLogger(__name__)
 
@@ -110,22 +110,22 @@ class Admission:
     # What each endpoint asks: the answer to a request that is refused by its head, else None
 
     def check_socket(self, connection: ClientConnection, request: Request) -> Response | None:
-        """Of a WebSocket handshake."""
+        """The refusal of a WebSocket handshake."""
         checks = (self._rate, self._host, self._key, self._no_body, self._room, self._share)
         return self._first_refusal(connection, request, *checks, self._origin)
 
     def check_page(self, connection: ClientConnection, request: Request) -> Response | None:
-        """Of a page or a download; it, too, keeps its connection for long if the client is slow."""
+        """The refusal of a page or download, which a slow client keeps for long, too."""
         checks = (self._rate, self._host, self._key, self._no_body, self._share_of_pages)
         return self._first_refusal(connection, request, *checks)
 
     def check_post(self, connection: ClientConnection, request: Request) -> Response | None:
-        """Of a POST, whose body is not read if it is refused."""
+        """The refusal of a POST, whose body is then not read."""
         checks = (self._rate_of_posts, self._host, self._key, self._room, self._share)
         return self._first_refusal(connection, request, *checks, self._origin)
 
     def check_decks(self, connection: ClientConnection, request: Request) -> Response | None:
-        """Of a request about decks.
+        """The refusal of a request about decks.
 
         Pages of every origin may send them, unless the server is at a private address: browsers add
         no credential to them on their own.
@@ -195,7 +195,7 @@ class Admission:
         return refusal
 
     def _key(self, connection: ClientConnection, request: Request) -> Response | None:
-        """401 for a key that is not valid, or none where one is needed; 400 for two."""
+        """401 for a key that is not valid, or none if one is needed; 400 for two."""
         if connection.service_key is not None:
             return None
         try:
@@ -220,7 +220,7 @@ class Admission:
         )
 
     def _room(self, connection: ClientConnection, request: Request) -> Response | None:
-        """503 where there is no room for another connection that stays open."""
+        """503 if there is no room for another connection that stays open."""
         full = len(self._registry.connections) > self._context.limits.connections
         if not (full or self._context.draining):
             return None
@@ -285,7 +285,7 @@ class Admission:
 
 
 def _key_in(headers: Headers) -> str | None:
-    """The service key that a request gives; MultipleValuesError where it gives two."""
+    """The service key that a request gives; MultipleValuesError if it gives two."""
     given = bearer_of(headers)
     return given if given and given.startswith(_SERVICE_KEY) else None
 

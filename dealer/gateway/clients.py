@@ -92,7 +92,7 @@ class ClientConnection(Connection):
     """The connection of one client at a time; the `Transport` that the client's session writes to.
 
     `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
-    count it, see `proxies.client_network`, and `budget` that of this address, or of the valid
+    count it, see `proxies.client_network`, and `budget` this address's, or that of the valid
     `service_key` that the client gave. `seen` is what the client sees of its newest request.
     `keys_only` says that its port accepts no client without a key. It is pinged at `beat`.
     """
@@ -255,7 +255,7 @@ class WebSocketEndpoint(Endpoint):
 
 
 def is_socket(path: str) -> bool:
-    """Whether a request path is that of the WebSocket endpoint."""
+    """Whether a request path leads to the WebSocket endpoint."""
     return _WS.fullmatch(path.partition("?")[0]) is not None
 
 

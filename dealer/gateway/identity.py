@@ -218,7 +218,7 @@ class KeySet:
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     async def refresh(self) -> None:
-        """The same, and wait for it."""
+        """Read the keys as `start` does, and wait for it."""
         self.start()
         if self._reading is not None:
             await asyncio.shield(self._reading)

@@ -1,7 +1,7 @@
 """`POST /rpc`: JSON-RPC 2.0 over HTTP, one object a request, with the methods of the WebSocket.
 
 Errors of JSON-RPC have the status 200, and a notification 204. Other statuses are of HTTP: 401 for
-a key that is not valid, 413, 415, 429 where a rate is exceeded, 503 while the server shuts down.
+a key that is not valid, 413, 415, 429 if a rate is exceeded, 503 while the server shuts down.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Post(Answers):
             self.finish()  # it has no id, and could not be decoded
 
     def finish(self, payload: bytes | None = None, *, ends: bool = False) -> None:
-        """Give the answer, unless it was given; None where the request wants none.
+        """Give the answer, unless it was given; None if the request wants none.
 
         With `ends` the client exceeds its rate so often that its connection is closed.
         """

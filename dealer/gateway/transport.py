@@ -15,8 +15,8 @@ from dealer.service.identity.service_keys import ServiceKey
 class Transport(Protocol):
     """Where a session writes to.
 
-    `address` is the client's, as far as trusted proxies report it; `budget` that of this address,
-    or of the connection's service key.
+    `address` is the client's, as far as trusted proxies report it; `budget` is this address's, or
+    the service key's of the connection.
     """
 
     address: str

@@ -114,7 +114,7 @@ class Report:
         ]
 
     def members(self) -> dict[str, Any]:
-        """As a JSON object, in which a number that there is not is null."""
+        """The report as a JSON object, in which a number that there is not is null."""
         findings = [
             {key: None if value != value else value for key, value in asdict(one).items()}
             for one in self.findings

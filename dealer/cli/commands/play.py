@@ -305,7 +305,7 @@ async def _open_practice(
     async with connect(server, name=name) as house:
         opened = await house.open(from_=source)
         table = await house.join(opened, seat=seat)
-        # The host's token ends with this process, but that of a seat is in its address.
+        # The host's token ends with this process, but a seat's is in its address.
         await table.transfer_host(table.seat or 0)
         address = f"{page_address(server)}/tables/{table.id}"
         return {

@@ -41,7 +41,7 @@ ID_DIGITS = 32
 ANSWER_SECONDS = 30.0
 
 PRACTICE = 3
-"""The exit code for a practice table: neither that of a fair game nor of a fault."""
+"""The exit code for a practice table: another than for a fair game, and than for a fault."""
 
 RANDOM_NUMBERS = (
     "client/auto_responder.py",  # the nonces of players

@@ -45,7 +45,7 @@ from dealer.service.tables.decks import EMPTY_PILE, RULE, UNSHUFFLED, DeckNotes
 from dealer.service.tables.execution import resolve
 
 ATTEMPTS = 3
-"""How often a request is carried out, where the client of another node was quicker."""
+"""How often a request is carried out, if the client of another node was quicker."""
 
 SEAT = 1
 API = commands.Actor(host=True, seat=SEAT)
@@ -79,10 +79,10 @@ class Deck:
     pile: str
     where: str
     images: str
-    version: int = 0  # on which the newest command was decided; 0 where no other may follow it
+    version: int = 0  # on which the newest command was decided; 0 if no other may follow it
 
     async def run(self, operation: Callable[[Deck], Awaitable[Members]]) -> Members:
-        """The members of the answer; begins again where another node has changed the deck."""
+        """The members of the answer; begins again if another node has changed the deck."""
         for attempt in range(1, ATTEMPTS + 1):
             self.version = self.table.version
             try:
@@ -134,8 +134,8 @@ class Deck:
     async def draw(self) -> Members:
         """Cards from an end of a stack, or from anywhere in it.
 
-        Of a deck with too few cards all that are left, top first; of a pile none. A pile's are in
-        its order, bottom first.
+        A deck with too few cards gives all that are left, top first, a pile none. A pile's cards
+        are in its order, bottom first.
         """
         stack, count = await self._stack(), self.given.count()
         slots = self._cards(stack)
@@ -181,7 +181,7 @@ class Deck:
         return members
 
     async def add_to_pile(self) -> Members:
-        """Put cards on a pile that are drawn, or in any pile; refused where one is neither."""
+        """Put cards on a pile that are drawn, or in any pile; refused if one is neither."""
         stack, named = pile(self.pile), self.given.cards()
         if named is None:
             raise OriginalError("You must specify cards to add to the pile.")
@@ -254,7 +254,7 @@ class Deck:
     def _find(self, codes: Iterable[str], among: Sequence[int], refusal: str) -> list[int]:
         """A card with each of the codes.
 
-        Refused where there is none: with this sentence, in which `{codes}` stands for those.
+        Refused if there is none: with this sentence, in which `{codes}` stands for those.
         """
         left: dict[str, list[int]] = {}
         for slot, code in zip(among, self._codes(among), strict=True):
@@ -299,7 +299,7 @@ class Deck:
     async def _take(self, source: str, slots: Sequence[int]) -> list[str]:
         """Draw these cards from a stack; their codes.
 
-        They are named: a count would draw others where another node was quicker.
+        They are named: a count would draw others if another node was quicker.
         """
         reached = tuple(slot for slot in slots if self.round.drawable[slot])
         others = tuple(slot for slot in slots if not self.round.drawable[slot])
@@ -365,7 +365,7 @@ class Deck:
         if not chosen:
             return []
         table, budget = self.table, self.budget
-        # A refusal of several commands may be that of the last one, after the others were executed.
+        # Of several commands the last one may be refused, after the others were executed.
         self.version = 0 if len(chosen) > 1 else table.version
         # A round that is opened is shuffled, too: its deck is not at the table yet.
         opened = sum(len(each.deck) for each in chosen if isinstance(each, commands.OpenRound))

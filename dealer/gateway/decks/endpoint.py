@@ -1,8 +1,8 @@
 """`/api/deck/…`: the HTTP side of decks, as GET or POST, for pages of every origin.
 
-Each answer is JSON with `success`, and where it is false with `error`; and it has the address of
+Each answer is JSON with `success`, and, if that is false, `error`; and it has the address of
 the deck's proof. Statuses: 200 and 404 as in the original, 400 for a parameter that is wrong, 401,
-403, 405, 409 where another client changed the deck at the same time, 421, 429, 500 and 503.
+403, 405, 409 if another client changed the deck at the same time, 421, 429, 500 and 503.
 """
 
 from __future__ import annotations

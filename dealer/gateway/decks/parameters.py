@@ -5,7 +5,7 @@ does not know might ask for other cards, so it is refused. Only what browsers an
 addresses is ignored.
 
 Cards are named as deckofcardsapi does: `AS`, `0D` for the ten of diamonds, jokers `X1` and `X2`.
-The log has this server's codes, bottom first: `As`, `Td`, and `As.2` where a deck has a card more
+The log has this server's codes, bottom first: `As`, `Td`, and `As.2` if a deck has a card more
 than once. The original lists a deck top first. Pictures of cards are files of the pages.
 """
 

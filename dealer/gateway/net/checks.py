@@ -27,16 +27,16 @@ _BEARER = re.compile(r"Bearer +(?P<token>[!-~]+)", re.IGNORECASE)
 def bearer_of(headers: Headers) -> str | None:
     """The bearer credential of a request; None without one, or with another scheme.
 
-    Raises MultipleValuesError where the header occurs twice.
+    Raises MultipleValuesError if the header occurs twice.
     """
     found = _BEARER.fullmatch(headers.get("Authorization", "").strip())
     return None if found is None else found["token"]
 
 
 def origin_of(headers: Headers, *, or_referer: bool = False) -> str | None:
-    """The origin of the page that sends a request, or that of `Referer` in its place.
+    """The origin of the page that sends a request; without one the origin in `Referer`.
 
-    Raises MultipleValuesError where the header occurs twice, ValueError for a `Referer` that is no
+    Raises MultipleValuesError if the header occurs twice, ValueError for a `Referer` that is no
     URL.
     """
     origin, referer = headers.get("Origin"), headers.get("Referer")
@@ -111,7 +111,7 @@ def origin_refused(request: Request) -> Response | None:
 def body_refused(method: str, length: int, limit: int) -> Response | None:
     """400, 405 or 413 for a request with a body.
 
-    `length` is that of the body in bytes, or CHUNKED; `limit` the greatest one for which it matters
+    `length` is the body's in bytes, or CHUNKED; `limit` the greatest one for which it matters
     that there is a body at all.
     """
     if not length:

@@ -493,9 +493,9 @@ class Connection(asyncio.Protocol):
 
 
 class _Stage(NamedTuple):
-    """Of a state: those it `follows`, how many `seconds` it lasts at most, and what happens `then`.
+    """A state's place: the states it `follows`, its `seconds` at most, and what happens `then`.
 
-    Without `seconds` it has no deadline but that of a full write buffer.
+    Without `seconds` only a full write buffer has a deadline in it.
     """
 
     follows: tuple[State, ...]

@@ -81,7 +81,7 @@ def normal_origin(text: str) -> str | None:
 
 
 def is_own(origin: str, host: str) -> bool:
-    """Whether `origin` is that of pages which are reached at `host`, the value of `Host`.
+    """Whether pages that are reached at `host`, the value of `Host`, have this `origin`.
 
     The scheme is the origin's: a proxy may have ended TLS.
     """
@@ -91,7 +91,7 @@ def is_own(origin: str, host: str) -> bool:
 
 
 def name_of(origin: str) -> str | None:
-    """The host name in a web origin, as names are compared; None where there is none."""
+    """The host name in a web origin, as names are compared; None if there is none."""
     found = _ORIGIN.fullmatch(origin)
     return ascii_name(found["name"]) if found and found["name"] else None
 

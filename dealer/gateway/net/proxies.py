@@ -5,7 +5,7 @@ element of `Forwarded` (RFC 7239). Read from the right, the first address that i
 proxy is the client's; what is left of it the client may have forged. The headers of a peer that is
 not a trusted proxy are ignored.
 
-For each value the `X-Forwarded-…` header counts where a request has it, and `Forwarded` only where
+For each value the `X-Forwarded-…` header counts if a request has it, and `Forwarded` only if
 it has not: most proxies set the former and pass the latter on as the client sent it.
 """
 
@@ -45,7 +45,7 @@ _ELEMENT = re.compile(rf"[ \t]*{_NAME}=(?:{_VALUE})[ \t]*(?:;[ \t]*{_NAME}=(?:{_
 class Seen(NamedTuple):
     """A request as its client sees it: from `address`, to `scheme` (http or https) and `host`.
 
-    `host` has the port if there is one; it is empty where no header names it. `unread` is the
+    `host` has the port if there is one; it is empty if no header names it. `unread` is the
     member of a header at which the search for the client ended: `address` is then the trusted
     proxy's that sent it.
     """
@@ -159,7 +159,7 @@ def _read_node(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _farthest(values: Sequence[str]) -> str:
-    """Of what the trusted proxies said, the nearest one's first, that of the client's own proxy."""
+    """The value of the farthest proxy, the client's own; `values` begin with the nearest one's."""
     return next(filter(None, reversed(values)), "")
 
 

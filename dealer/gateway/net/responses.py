@@ -16,7 +16,7 @@ PAGE = "text/html; charset=utf-8"
 PICTURE = "image/svg+xml"
 
 UNKNOWN_SECONDS = 5.0
-"""`Retry-After` where it is unknown when there will be room."""
+"""`Retry-After` if it is unknown when there will be room."""
 
 
 def root_from(path: str) -> str:

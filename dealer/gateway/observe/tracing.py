@@ -29,7 +29,7 @@ SLICE = "projector.slice"
 def tracing(collector: str | None, service: Service, metrics: Metrics) -> Iterator[None]:
     """Send spans to the OTLP collector at this URL while the block runs; none without a URL.
 
-    Raises ConfigurationError where the packages of the extra are missing.
+    Raises ConfigurationError if the packages of the extra are missing.
     """
     if not collector:
         yield

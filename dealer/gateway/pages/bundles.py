@@ -1,7 +1,7 @@
-"""Bundles of tables over HTTP, with byte ranges where they cannot change.
+"""Bundles of tables over HTTP, with byte ranges if they cannot change.
 
 The bundle of the first N events (`?size=N`, a size that the house has signed) changes only when one
-of its checkpoints is cosigned; so does that of a closed table, which is its longest one. Their tag
+of its checkpoints is cosigned; so does a closed table's longest one. Their tag
 is a hash of their bytes, so it is the same on every node, before and after the table is archived.
 It is computed, with the length, by reading the bundle once; the next request finds both here. A
 cosignature that arrives meanwhile is left out: it is in the next one. The bundle of an open table
@@ -135,7 +135,7 @@ class Bundles:
         *,
         public: bool,
     ) -> Response | None:
-        """Send the bundle of an archived table, whose open `file` is that of the record."""
+        """Send the bundle of an archived table, whose record names the open `file`."""
         size = _size_in(request)
         # The row's length may have been altered; its hash is compared when the file is opened.
         length = os.fstat(file.fileno()).st_size

@@ -1,7 +1,7 @@
-"""Downloads of tables: compressed where the client accepts it, with a tag and ranges where they
-cannot change, and the histories of these kept for the next client.
+"""Downloads of tables: compressed if the client accepts it, with a tag and ranges if they cannot
+change, and the histories of these kept for the next client.
 
-The history of a closed round, and that of a closed table, never change; bundles are described in
+The histories of a closed round and of a closed table never change; bundles are described in
 `bundles.py`, tags and ranges in `ranges.py`. Downloads of private tables are neither compressed
 (BREACH: they are secret, and players choose names in them) nor stored by clients.
 """
@@ -99,7 +99,7 @@ def history_tag(what: str, content: str) -> str:
 
 
 def is_settled(live_table: LiveTable) -> bool:
-    """Whether the state is that of the log: an event that is not on disk is not final."""
+    """Whether the log has the whole state: an event that is not on disk is not final."""
     return live_table.committed == live_table.table.version and not live_table.reloading
 
 
@@ -110,7 +110,7 @@ async def cosigned(service: Service, live_table: LiveTable) -> int:
 
 
 async def _closed_round(service: Service, live_table: LiveTable, number: int) -> str | None:
-    """The leaf of the RoundOpened, unlike that of any other round; None unless it is closed."""
+    """The leaf of the RoundOpened, which no other round has; None unless the round is closed."""
     table = live_table.table
     is_open = table.round is not None and table.round.number == number
     if is_open or not 1 <= number <= len(table.round_versions):
@@ -156,7 +156,7 @@ async def send_part(
 ) -> Response | None:
     """Send what has so many bytes, or the range that is asked for; `pieces` makes those of a span.
 
-    Returns the answer where the client has all of it, and to a range that there is not; `seconds`
+    Returns the answer if the client has all of it, and to a range that there is not; `seconds`
     as of `stream`.
     """
     if answer := download.unchanged(request):

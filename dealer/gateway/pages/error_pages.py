@@ -54,7 +54,7 @@ def refusal_of(
 ) -> Response:
     """The answer that an error of a request has: its sentence, and when to try again.
 
-    `limited` is the status where a rate is exceeded.
+    `limited` is the status if a rate is exceeded.
     """
     match error:
         case MultipleValuesError():
@@ -163,7 +163,7 @@ def _ways(status: HTTPStatus, path: str, language: Language) -> list[str]:
         return f'<a href="{address}">{escape(texts[name])}</a>'
 
     root = root_from(path)
-    again = link("", "again")  # the empty address is that of the page itself
+    again = link("", "again")  # the empty address is the page itself
     ways = [again] if status in _RETRIED else []
     if status is HTTPStatus.MISDIRECTED_REQUEST:
         return [again]  # every page is refused under this name

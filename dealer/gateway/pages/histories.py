@@ -47,7 +47,7 @@ NICENESS = 10
 _PACKAGES = str(Path(__file__).parents[3])
 
 NO_HISTORY = 1
-"""Exit code where there is no such history; standard error has the reason."""
+"""Exit code if there is no such history; standard error has the reason."""
 
 T = TypeVar("T")
 
@@ -69,12 +69,12 @@ class Histories:
 
     @staticmethod
     def has(what: str) -> bool:
-        """Whether `what`, an address below the table's, is that of a history."""
+        """Whether `what`, an address below the table's, leads to a history."""
         return _WHAT.fullmatch(what) is not None
 
     @staticmethod
     def round_of(what: str) -> int | None:
-        """The number of the round at the address `what`; None if it is not that of a round."""
+        """The number of the round at the address `what`; None if there is none."""
         match = _WHAT.fullmatch(what)
         return None if match is None or match["round"] is None else int(match["round"])
 
@@ -150,7 +150,7 @@ class Histories:
 
 
 def language_for(request: Request) -> Language:
-    """The language of a history: that of the query's `lang`, or the one that the client prefers."""
+    """The language of a history: the query's `lang`, or the one that the client prefers."""
     query = parse_qs(request.path.partition("?")[2])
     asked = language_of(query["lang"][0]) if "lang" in query else None
     return asked or accepted(", ".join(request.headers.get_all("Accept-Language")))
@@ -209,7 +209,7 @@ async def make_history(
     """The history of the bundle that consists of `blocks`, compressed with gzip.
 
     `form` is text or phh, `language` the tag of a language, and `games` has the titles of piles in
-    it, by game and by the plain name of the pile. Raises HistoryUnavailable where there
+    it, by game and by the plain name of the pile. Raises HistoryUnavailable if there
     is none, DatabaseDamaged if the bundle fails verification, Unavailable after `SECONDS`.
     Cancelling it ends the process.
     """

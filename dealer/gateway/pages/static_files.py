@@ -1,7 +1,7 @@
 """Static files: the pages, styles and scripts of `dealer/web`, compressed and cacheable.
 
-The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is that of the
-whole folder: the content of an address never changes, so browsers may cache it permanently, and
+The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is of the whole
+folder: the content of an address never changes, so browsers may cache it permanently, and
 modules that import each other by relative paths are always of one version. Scripts are sent there
 without comments and indentation, a fifth of a page's bytes. The module of a page is sent with all
 that it imports (`modules.py`), and a stylesheet with those that it imports, so that a page needs

@@ -41,7 +41,7 @@ BUNDLE = "/bundle.jsonl"
 class TableDownloads:
     """Answers `/bundle.jsonl` and the histories of a table, whose address is below `path`.
 
-    The methods raise DealerError where the client may not have it, or it is not there.
+    The methods raise DealerError if the client may not have it, or it is not there.
     """
 
     def __init__(self, context: GatewayContext, catalogue: Catalogue, *, path: str) -> None:
@@ -54,7 +54,7 @@ class TableDownloads:
         self._archived_limit = ConcurrencyLimit("archived bundles")
 
     def has(self, what: str) -> bool:
-        """Whether `what`, an address below the table's, is that of a download."""
+        """Whether `what`, an address below the table's, leads to a download."""
         return what == BUNDLE or self._histories.has(what)
 
     async def find(self, table: str, what: str) -> LiveTable | ArchiveRecord:

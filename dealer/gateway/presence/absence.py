@@ -27,7 +27,7 @@ that has lost its connection reconnects within this time."""
 
 EXCHANGE_SECONDS = 2.5
 """Seconds of a shuffle within which every node knows who was connected to the others when it began;
-where no other node has a connection, nothing is waited for."""
+if no other node has a connection, nothing is waited for."""
 
 LONG_SECONDS = 120.0
 """Seconds without a connection after which other players may free a player's seat, or follow a

@@ -11,7 +11,7 @@ state:
 |---|---|---|
 | has that seat | that seat | stays |
 | has moved to another one | the new seat | the new seat |
-| has given it up, also where another took it | None | None; a seat does not come back |
+| has given it up, also if another took it | None | None; a seat does not come back |
 | has it again, after a reload: the state was void | that seat | stays |
 """
 
@@ -88,7 +88,7 @@ class HeldSeat:
     async def wait_committed(self) -> None:
         """Wait until it is on disk which seat this connection acts for, and refresh `holder`.
 
-        It is then no seat of another player, who may take it where a move is lost.
+        It is then no seat of another player, who may take it if a move is lost.
         """
         if self.on_disk is not None and not self.is_committed():
             self.on_disk = await self.live_table.seat_on_disk(self.on_disk)
@@ -108,7 +108,7 @@ class Sender(NamedTuple):
 class Membership:
     """One connection at one table.
 
-    `service` is the connection's key where it acts at this table by its rights: at a table that it
+    `service` is the connection's key if it acts at this table by its rights: at a table that it
     opened, or with the right `admin` at all. `host` says whether it has the host token.
     `subscription` keeps the table in memory, whether events are pushed to it or not.
     """
@@ -185,7 +185,8 @@ class Membership:
     def scope(self) -> str:
         """The scope of command ids of the seat that this connection acts for, or of the host.
 
-        It is that of the seat first taken, so that a move does not make a repeated command new.
+        A player keeps the scope of the seat first taken, so that a move does not make a repeated
+        command new.
         """
         holder, table = self.seat.holder, self.live_table.table
         if holder is None:
@@ -209,7 +210,7 @@ class Membership:
                 sender = known
         if sender is None and self.seat.is_committed():
             sender = self._new_sender(right)
-        # Last: where a seat was given up, the step above has forgotten its tokens.
+        # Last: if a seat was given up, the step above has forgotten its tokens.
         return sender if token is None or token in self.seat.tokens else None
 
     def _new_sender(self, right: str | None) -> Sender:
@@ -243,7 +244,7 @@ class Subscription:
 
     `viewer` is the player whose private faces are pushed, SPECTATOR for none; it follows the
     membership's seat only from the answer that confirms it. `cursor` is the last version that was
-    sent; `task` is that of a subscription that is BEHIND. `presence` is the last attendance sent to
+    sent; `task` runs while the subscription is BEHIND. `presence` is the last attendance sent to
     the client, encoded; None if it never asked.
     """
 

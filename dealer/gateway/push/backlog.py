@@ -147,7 +147,7 @@ class Backlog:
         subscription.task = None
 
     async def _send_when_readable(self, subscription: Subscription, begins: bool) -> bool:
-        """Send the backlog; False where the connection was closed because it cannot be read."""
+        """Send the backlog; False if the connection was closed because it cannot be read."""
         while True:
             try:
                 if begins:

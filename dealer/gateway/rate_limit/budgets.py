@@ -48,7 +48,7 @@ HIGHEST_STEP = 0.5
 """Seconds that one step is charged at most: a slow machine does not keep a player away for long."""
 
 HOUSE_BURST = 0.1
-"""Of the tables that all clients may open in an hour, the share that they may open at once."""
+"""The share of an hour's tables that all clients together may open at once."""
 
 MAX_CONCURRENT = 2
 """Backlog reads, snapshots and proofs that are made concurrently for one address."""
@@ -220,7 +220,7 @@ class ClientBudget:
         """Charge a message or request: 0.0 if within the budget, otherwise the seconds to wait.
 
         It counts as `weight` messages of the address and as one in the bucket of its `connection`,
-        also where the other refuses it, and costs `seconds` of the event loop: a refusal, too, was
+        also if the other refuses it, and costs `seconds` of the event loop: a refusal, too, was
         decoded. With `timed` no processor time may be owed.
 
         One that `writes` raises RateLimited while earlier writes are owed; its bytes are charged
@@ -286,7 +286,7 @@ class ClientBudget:
         """Charge the bytes that the block writes, and a table that it opens with so many `decks`.
 
         It counts as one for the address, and as so many as it has decks for all clients together.
-        Raises RateLimited without running the block where one of them is over its limit; refunds
+        Raises RateLimited without running the block if one of them is over its limit; refunds
         what the block refuses.
         """
         self.admit_write(written, now)

@@ -101,12 +101,12 @@ def bytes_written(command: Command, table: Table) -> int:
 
 
 def text_bytes_written(content: bytes) -> int:
-    """The same for a request whose own text goes into the log, such as a table's rules."""
+    """Bytes for a request whose own text goes into the log, such as a table's rules."""
     return ONE_EVENT + COPIES * len(content)
 
 
 def practice_bytes_written(cards: int) -> int:
-    """The same for the cards of a practice table: each is shuffled, placed, and may be shown.
+    """Bytes for the cards of a practice table: each is shuffled, placed, and may be shown.
 
     The seat of a hand is taken, and left.
     """

@@ -114,7 +114,7 @@ def messages() -> list[Message]:
 
 
 def _request(name: str) -> type[Struct]:
-    """A request needs its id only for an answer, and `params` only where one is required."""
+    """A request needs its id only for an answer, and `params` only if one is required."""
     params = METHODS[name].params.__name__
     return struct(
         f"{pascal(name)}Request",

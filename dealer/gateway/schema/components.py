@@ -90,7 +90,7 @@ def components() -> dict[str, Schema]:
 
 
 def result_title(method: str) -> str:
-    """The title of what a method answers; where that may have several types, of their union."""
+    """The title of what a method answers; if that may have several types, their union's."""
     kinds = METHODS[method].results
     return kinds[0].__name__ if len(kinds) == 1 else f"{pascal(method)}Result"
 

@@ -2,8 +2,8 @@
 
 `msgspec` derives the schemas. Programs that generate code from them need more, which is added here:
 
-- a title for every schema, after which they name a type: that of the type's `Meta`, or one for its
-  form (`_derived`); without, they invent names such as `Public1`;
+- a title for every schema, by which they name a type: the one in the type's `Meta`, or one for
+  its form (`_derived`); without, they invent names such as `Public1`;
 - a component, which is a schema to refer to, for every object, enumeration and union, and for texts
   and numbers with limits in lists and unions. Other texts and numbers stay where they are, because
   a type for each would be in the way;
@@ -78,7 +78,7 @@ def struct(
 
 
 def said(hint: Any) -> str | None:
-    """The text in `Annotated` that says what a member means: its own, or that of its type."""
+    """The text in `Annotated` that says what a member means: its own, or its type's."""
     texts = [text for text in getattr(hint, "__metadata__", ()) if isinstance(text, str)]
     if texts:
         return texts[-1]

@@ -54,7 +54,7 @@ class Example(NamedTuple):
 
 
 NONE = Example(None, None)
-"""Of a method that is newer than the recorded game."""
+"""The example of a method that is newer than the recorded game."""
 
 
 @cache
@@ -82,7 +82,7 @@ def document(path: str = "/") -> r.OpenRpcDocument:
 
 @cache
 def openrpc(path: str = "/") -> bytes:
-    """The same as JSON text."""
+    """The OpenRPC document as JSON text."""
     return msgspec.json.encode(document(path))
 
 

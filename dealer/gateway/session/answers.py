@@ -61,7 +61,7 @@ class Answers:
         try:
             if call.id is not None:
                 frames += wire.result_frame(call.id, answer(outcome))
-        finally:  # where there is no answer, as without memory, the events are still sent
+        finally:  # if there is no answer, as without memory, the events are still sent
             if frames and not self.closed:
                 self._transport.write(frames)
         self._context.metrics.answered(call.method, "ok", perf_counter() - call.received)

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 class GatewayContext:
     """`clock` gives seconds, for rates and deadlines. `document` makes the OpenRPC document.
 
-    `issuer` is that of the JWTs by which its users take seats; None: there is none.
+    `issuer` makes the JWTs by which its users take seats; None if there is none.
     `players_open`, `players_list` and `players_list_closed` say whether clients without a service
     key may open tables, list the open ones, and list the closed ones. `sessions` counts those so
     far, `in_flight` the requests that are not answered yet. `log_throttle` logs what clients cause,

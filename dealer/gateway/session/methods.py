@@ -34,7 +34,7 @@ class Method:
     the token of a seat or of the host. Reading a table that anyone may watch needs none either.
     With `journal` a service's command is entered in the operators' journal: it concerns others.
 
-    The ids of a `host` command are among those of the host's commands, also where the sender is a
+    The ids of a `host` command are among those of the host's commands, also if the sender is a
     player, too; one without a `rule` is the host's only, which `decide` checks. With `absence` the
     command depends on who is connected. `automatic` methods are sent by clients without a player's
     action, and have their own rate. Those that `pushes` is true of are about a connection and what

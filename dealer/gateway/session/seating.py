@@ -2,8 +2,7 @@
 
 A player without an account gives a name. A service makes a ticket for its user (`seat.ticket`); a
 user of the operator's issuer gives a JWT. Such a user has one seat at a table: on another device
-the same seat is given again, and the older connection is closed like that of any seat that is
-resumed.
+the same seat is given again, and the older connection is closed, as when any seat is resumed.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ async def _take(
 ) -> SeatHolder:
     """Take a seat by `command` under the first of these names that no player has.
 
-    Users of one service may have the same name: where the user's names are taken, the one that the
+    Users of one service may have the same name: if the user's names are taken, the one that the
     join gives counts, which comes last; NameTaken says what would be free.
     """
     table = live_table.table

@@ -33,8 +33,8 @@ class Session:
     most as many as its limits say, unless the connection has a service key; a closed table counts
     until another one needs its room. `default` is the one that a request without a table means.
     `service_key` is the valid key of another server's connection, None for a player's. `pushes`
-    says whether events can follow an answer. `connection_budget` is that of this connection; the
-    one of its address or key is the transport's.
+    says whether events can follow an answer. `connection_budget` is the connection's own; the one
+    of its address or key is the transport's.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Session:
         """Act as the service of this key from now on, with its limits instead of the address's.
 
         Raises BadKey for one that is not valid, BadRequest on a connection that acts for a player
-        or for another service, Overloaded where the key has too many connections.
+        or for another service, Overloaded if the key has too many connections.
         """
         found = self.context.service.service_keys.find(key)
         if found is None:

@@ -49,7 +49,7 @@ async def take_snapshot(session: Session, membership: Membership) -> Snapshot:
 async def snapshot(session: Session, membership: Membership) -> Snapshot:
     """The table as this client may see it, with a permit of the client's address.
 
-    It is that of the seat which the membership has at the end.
+    It shows what the seat may see that the membership has at the end.
     """
     async with session.permit():
         while True:
@@ -61,7 +61,7 @@ async def snapshot(session: Session, membership: Membership) -> Snapshot:
 
 
 async def resume(session: Session, membership: Membership, after: int) -> Resumption:
-    """Continue after a version with events, or with a snapshot where they cannot be sent."""
+    """Continue after a version with events, or with a snapshot if they cannot be sent."""
     context, live_table = session.context, membership.live_table
     subscription = session.add(membership)
     await _subscribe_as_seat(session, membership)

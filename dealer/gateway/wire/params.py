@@ -1,7 +1,7 @@
 """Parameters of each method; an unknown member is an error.
 
 Types are validated while the frame is decoded. `table` may be omitted on a connection that is on
-one table only. Of a parameter that is not required the description says what happens without it
+one table only. The description of a parameter that is not required says what happens without it
 ("may be left out"), where its default does not; a test compares it with the schema.
 """
 
@@ -168,7 +168,7 @@ class TableList(Params, kw_only=True):
 class TableJoin(Params, kw_only=True):
     """Either `name`, or a `ticket`, or a `jwt`, whose claims may give the name.
 
-    Beside a ticket or a JWT `name` counts where the name that it gives is taken, or where it gives
+    Beside a ticket or a JWT `name` counts if the name that it gives is taken, or if it gives
     none.
 
     `bot` says that the player is a program, as the ticket may say, too.

@@ -76,7 +76,7 @@ class _Identified(Struct):
 
 
 class Call(Struct):
-    """A decoded request; `id` is its JSON text, None where no answer is wanted.
+    """A decoded request; `id` is its JSON text, None if no answer is wanted.
 
     `received` is when it was decoded, in seconds of `perf_counter`.
     """
@@ -122,7 +122,7 @@ class Reader:
             return Fault(answer_to, ErrorCode.UNKNOWN_METHOD, "There is no such method.")
         try:
             params = decode(envelope.params)
-            # Usually each colon is that of a member, and each member is another one.
+            # Usually each colon belongs to a member, and each member is another one.
             members = 0 if envelope.params is _NO_PARAMS else 1 + len(_members(envelope.params))
             plain = data.count(b":") == 2 + bool(id) + members
             duplicate = not plain and _has_duplicate_member(data)

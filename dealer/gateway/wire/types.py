@@ -19,7 +19,7 @@ REF = "#/components/schemas/"
 
 
 def component(title: str) -> Meta:
-    """Of an object that the documents describe by another type, with this title."""
+    """A member's `Meta` if the documents describe it by another type, with this title."""
     return Meta(extra_json_schema={"$ref": REF + title})
 
 

@@ -125,7 +125,7 @@ class RoundView(TypedDict):
 class View(TypedDict):
     """A table as one viewer may see it; `rounds` counts the rounds opened so far.
 
-    `host_seat` is that of the player whom the host made host.
+    `host_seat` is the seat of the player whom the host made host.
     """
 
     version: Version

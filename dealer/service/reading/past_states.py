@@ -31,7 +31,7 @@ SLICE = 256
 NOT_TAKEN_OVER = ("name", DECKS)
 """The rules of a table that a practice table does not get.
 
-It names its source to everyone who sees it, so where the lobby does not list that one, it does not
+It names its source to everyone who sees it, so if the lobby does not list that one, it does not
 list this one either.
 """
 
