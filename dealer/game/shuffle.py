@@ -60,12 +60,3 @@ def shuffled(cards: Sequence[Card], below: Below) -> list[Card]:
     copy = list(cards)
     shuffle(copy, below)
     return copy
-
-
-def sample(cards: Sequence[Card], count: int, below: Below) -> list[Card]:
-    """A uniform ordered sample of `count` cards, or of all cards if there are fewer."""
-    copy = list(cards)
-    count = min(count, len(copy))
-    for _, i, j in backward(len(copy), min(count, full(len(copy))), below):
-        copy[i], copy[j] = copy[j], copy[i]
-    return copy[len(copy) - count :][::-1]

@@ -211,14 +211,6 @@ class Table:
         return [first for first, later in self.moved.items() if later == holder]
 
 
-def replay(history: Iterable[tuple[Event, int]]) -> Table:
-    """The state after all events of a table, given in order with their times in milliseconds."""
-    table = Table()
-    for event, at in history:
-        evolve(table, event, at)
-    return table
-
-
 def evolve(table: Table, event: Event, at: int, *, public: bool = False) -> None:
     """Apply `event`, recorded at millisecond `at`, to `table` in place, without validation.
 

@@ -9,7 +9,6 @@ hidden parts and no salts: they are recomputed from the revealed secrets of the 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dealer.game.events import PROTOCOL
@@ -43,14 +42,6 @@ def header(*, origin: str, key: bytes) -> str:
 def checkpoint(note: str) -> str:
     """The line of a note, with its newlines as `\\n`."""
     return dump({"checkpoint": note})
-
-
-def write(*, origin: str, key: bytes, leaves: Iterable[str], notes: Iterable[str]) -> Iterator[str]:
-    """The lines of a bundle, without newlines; notes are given by size."""
-    yield header(origin=origin, key=key)
-    yield from leaves
-    for note in notes:
-        yield checkpoint(note)
 
 
 def read(data: bytes) -> list[bytes]:

@@ -10,7 +10,8 @@ from dealer.eventlog import savepoints
 from dealer.eventlog.savepoints import decode_table, encode_table, fold_code
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, Move, Pass
-from dealer.game.state import Table, replay
+from dealer.game.state import Table
+from tests.game.test_state import replay
 from tests.projector.random_games import HOST, Game, random_step
 
 CHOICES = st.lists(st.integers(0, 19 * 25 - 1), min_size=5, max_size=50)

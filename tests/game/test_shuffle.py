@@ -12,7 +12,6 @@ from dealer.game.shuffle import (
     backward,
     forward,
     full,
-    sample,
     shuffle,
     shuffled,
     steps_of,
@@ -88,23 +87,6 @@ def test_a_partial_shuffle_samples_its_top_places_uniformly(n, steps):
     assert tops == Counter(itertools.permutations(range(n), steps))
 
 
-@pytest.mark.parametrize(("n", "count"), [(n, count) for n in range(6) for count in range(n + 2)])
-def test_a_sample_reaches_every_choice_in_every_order_once(n, count):
-    taken = min(count, n)
-    steps = min(taken, full(n))
-    samples = Counter(
-        tuple(sample(range(n), count, answers(chosen)))
-        for chosen in all_answers(range(n, n - steps, -1))
-    )
-    assert samples == Counter(itertools.permutations(range(n), taken))
-
-
-def test_a_sample_is_the_top_of_a_partial_shuffle():
-    cards = ["a", "b", "c", "d"]
-    assert sample(cards, 2, answers([0, 1])) == ["a", "b"]
-    assert cards == ["a", "b", "c", "d"]
-
-
 def test_steps_are_the_exchanged_places():
     assert list(backward(4, 3, answers([1, 2, 0]))) == [(0, 3, 1), (1, 2, 2), (2, 1, 0)]
     assert list(forward(4, answers([1, 2, 0]))) == [(0, 0, 1), (1, 1, 3), (2, 2, 2)]
@@ -117,7 +99,6 @@ def test_decks_of_0_and_1_cards_need_no_number(n):
     assert cards == list("x" * n)
     assert shuffled(cards, answers([])) == cards
     assert list(forward(n, answers([]))) == []
-    assert sample(cards, 0, answers([])) == []
 
 
 def test_in_place_and_copy_agree():

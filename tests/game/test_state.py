@@ -22,11 +22,19 @@ from dealer.game.events import (
     StackCut,
     TableOpened,
 )
-from dealer.game.state import Table, replay
+from dealer.game.state import Table, evolve
 
 OPENED = TableOpened("house.example/t/1", b"k" * 32, {"seats": 3})
 ROUND = RoundOpened(1, ("a", "b", "c"), "house", 100, 100, b"c" * 32)
 SLOTS = tuple(bytes([n]) * 32 for n in range(3))
+
+
+def replay(history):
+    """The state after all events of a table, given in order with their times in milliseconds."""
+    table = Table()
+    for event, at in history:
+        evolve(table, event, at)
+    return table
 
 
 def state_after(*events):

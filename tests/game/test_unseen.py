@@ -12,8 +12,9 @@ from dealer.errors import Refused
 from dealer.game import commands as c
 from dealer.game.decide import decide
 from dealer.game.events import CardShown, CardsSwapped, DeckSealed
-from dealer.game.state import SeatHolder, Table, evolve, replay
+from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
+from tests.game.test_state import replay
 from tests.harness.card_truth import may_see
 
 CODES = "abcdefgh"

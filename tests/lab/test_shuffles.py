@@ -106,9 +106,12 @@ def test_fair_methods_take_the_same_steps_as_the_game():
     assert own == steps
 
 
-def test_a_partial_shuffle_draws_the_cards_of_a_sample():
+def test_a_partial_shuffle_makes_the_exchanges_of_the_game():
     decks = method("partial", n=52, steps=13).shuffle(ordered(1, 52), engines([8]))
-    assert decks[0, -13:][::-1].tolist() == game.sample(range(52), 13, random.Random(8).randrange)
+    cards = list(range(52))
+    for _, i, j in game.backward(52, 13, random.Random(8).randrange):
+        cards[i], cards[j] = cards[j], cards[i]
+    assert decks[0].tolist() == cards
 
 
 def test_biased_methods_have_their_known_bias():

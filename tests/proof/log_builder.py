@@ -305,14 +305,11 @@ def sign(
                 line = cosigning.cosign(note, time=leaf["at"] // 1000)
                 note = attach_once(note, line, key=cosigning.public_key)
             notes.append(note)
-    return list(
-        bundle.write(
-            origin=origin,
-            key=signer.public_key,
-            leaves=[text.decode() for text in texts],
-            notes=notes,
-        )
-    )
+    return [
+        bundle.header(origin=origin, key=signer.public_key),
+        *(text.decode() for text in texts),
+        *map(bundle.checkpoint, notes),
+    ]
 
 
 def leaves_of(lines: Sequence[str]) -> list[Leaf]:
