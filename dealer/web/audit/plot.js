@@ -6,21 +6,28 @@ import { SIMULATED, expected, histogramOf } from "./expected.js";
 import { swapCounts } from "./moments.js";
 
 // Pixels
-const HEIGHT = 166;
-const FOOT = 32;
-const HEAD = 12;
-const LEFT = 26;
-const MIN_WIDTH = 280;
+const ROOM = 122; // of the bars
+const MIN_WIDTH = 200;
 const MAX_WIDTH = 640;
-const MARGIN = 34;
 const CAP = 3; // half the width of a range's ends
+
+// In letters of the text, as plot.css has it
+const HEAD = 0.75;
+const FOOT = 2.1;
+const LINE = 0.85;
+const LEFT = 1.6;
+const MARGIN = 2.2;
+const DIGIT = 0.45; // with a gap
 
 let drawn = null; // the shuffle
 let width = MIN_WIDTH;
+let letter = 16; // pixels
 
-/** Adapt to the width of the window. */
+/** Adapt to the width of the window, and to the size of letters. */
 export function fitPlot() {
-  width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.round(byId("screen").clientWidth - MARGIN)));
+  letter = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const room = Math.round(byId("screen").clientWidth - MARGIN * letter);
+  width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, room));
   drawn = null;
 }
 
@@ -53,21 +60,33 @@ export function rowsOf(shuffle) {
 function draw(shuffle) {
   const rows = rowsOf(shuffle);
   const most = Math.max(...rows.map(({ cards, high }) => Math.max(cards, high)));
-  const y = (cards) => HEIGHT - FOOT - (cards / most) * (HEIGHT - FOOT - HEAD);
+  const foot = HEAD * letter + ROOM;
+  const height = foot + FOOT * letter;
+  const left = LEFT * letter;
+  const y = (cards) => foot - (cards / most) * ROOM;
   const svg = svgElement("svg", {
-    viewBox: `0 0 ${width} ${HEIGHT}`, role: "img",
+    viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": texts.plotName({ shuffle: shuffle.k + 1 }),
   });
   for (const count of ticks(most)) {
-    const label = { x: LEFT - 4, y: y(count) + 3.5, "text-anchor": "end" };
+    const label = { x: left - 4, y: y(count) + 0.22 * letter, "text-anchor": "end" };
     svg.append(
-      svgElement("line", { x1: LEFT, x2: width, y1: y(count), y2: y(count) }),
+      svgElement("line", { x1: left, x2: width, y1: y(count), y2: y(count) }),
       svgElement("text", label, String(count)),
     );
   }
-  const step = (width - LEFT) / rows.length;
-  svg.append(...rows.flatMap((row, n) => pair(row, LEFT + n * step, step, y)));
-  const caption = { x: (LEFT + width) / 2, y: HEIGHT - 4, "text-anchor": "middle" };
+  const step = (width - left) / rows.length;
+  svg.append(...rows.flatMap((row, n) => pair(row, left + n * step, step, y)));
+  // Where the numbers of swaps have no room beside each other, every other one is written.
+  const digits = String(rows.at(-1).swaps).length;
+  const every = Math.ceil(digits * DIGIT * letter / step);
+  for (let n = 0; n < rows.length; n += every) {
+    const at = { x: left + (n + 0.5) * step, y: foot + LINE * letter, "text-anchor": "middle" };
+    svg.append(svgElement("text", at, String(rows[n].swaps)));
+  }
+  const caption = {
+    x: (left + width) / 2, y: height - 0.25 * letter, "text-anchor": "middle",
+  };
   svg.append(svgElement("text", caption, texts.plotSwaps));
   byId("bars").replaceChildren(svg);
   const key = { expected: texts.plotExpected, range: texts.plotRange, actual: texts.plotCards };
@@ -80,7 +99,7 @@ function draw(shuffle) {
 }
 
 /** The expected bar with its range, and beside it the actual bar. */
-function pair({ swaps, cards, mean, low, high }, left, step, y) {
+function pair({ cards, mean, low, high }, left, step, y) {
   const wide = Math.min(step * 0.36, 26);
   const middle = left + step / 2;
   const bar = (kind, x, count) =>
@@ -88,10 +107,9 @@ function pair({ swaps, cards, mean, low, high }, left, step, y) {
   const x = middle - wide / 2 - 1;
   const range = `M${x} ${y(low)}V${y(high)}M${x - CAP} ${y(high)}h${2 * CAP}` +
     `M${x - CAP} ${y(low)}h${2 * CAP}`;
-  const foot = { x: middle, y: HEIGHT - FOOT + 13, "text-anchor": "middle" };
   return [
     bar("expected", middle - wide - 1, mean), svgElement("path", { class: "range", d: range }),
-    bar("actual", middle + 1, cards), svgElement("text", foot, String(swaps)),
+    bar("actual", middle + 1, cards),
   ];
 }
 

@@ -14,6 +14,7 @@ const MAX_ANIMATED = 30; // cards
 const MANY = 60; // from so many cards on, rows are one suit long
 const CROWD = 200; // from so many cards on, rows are as long as the table is wide
 const WIDE_PX = 560; // of the table, for rows of two suits, and cards with two corners
+const LOW = matchMedia("(max-height: 30rem)"); // the controls leave room for two rows
 const GAP = 0.12; // between two cards, as a part of a card's width
 const MAX_CARD_PX = { few: 50, many: 32, crowd: 22 };
 const CROWD_ACROSS = 16; // cards in a row, at least
@@ -125,11 +126,12 @@ function style(stack, name, cards, titles, marks, shuffling) {
  */
 export function fitTo(container, count, width) {
   const size = count > CROWD ? "crowd" : count > MANY ? "many" : "few";
-  const across = size === "crowd" ? CROWD_ACROSS : size === "many" && width > WIDE_PX ? 26 : 13;
+  const isLong = width > WIDE_PX && (size === "many" || LOW.matches);
+  const across = size === "crowd" ? CROWD_ACROSS : isLong ? 26 : 13;
   const room = width / (across + GAP * (across - 1)) - 0.1;
   container.style.setProperty("--card", `${Math.min(MAX_CARD_PX[size], room)}px`);
   container.style.setProperty("--across", String(across));
-  container.classList.toggle("signs", size !== "few" || width < WIDE_PX);
+  container.classList.toggle("signs", size !== "few" || isLong || width < WIDE_PX);
 }
 
 /** The positions of cards on the page, by card. */
