@@ -83,7 +83,7 @@ async def test_documents_and_errors_name_the_path(open_gateway, connect, passed)
     page = await get(gateway.port, f"{passed}/no/such", Accept=BROWSER)
     (lobby,) = re.findall('<a href="([^"]*)">All tables', page.text)
     assert urljoin(f"http://example.org{PATH}no/such", lobby) == f"http://example.org{PATH}"
-    assert "listed at /cards/." in page.text
+    assert "or start from the list of all tables.</p>" in page.text
 
 
 async def test_without_the_setting_a_proxy_may_strip_any_path(open_gateway) -> None:

@@ -134,8 +134,11 @@ class Router(Endpoint):
         return self._document_files[path]
 
     def _not_found(self) -> Response:
-        sentence = f"There is nothing at this address; the tables are listed at {self._path}.\n"
-        return response(HTTPStatus.NOT_FOUND, sentence)
+        return response(
+            HTTPStatus.NOT_FOUND,
+            "There is nothing at this address; look for a mistake in it, or start from the list "
+            "of all tables.\n",
+        )
 
     def _page(self, request: Request, name: str) -> Response:
         root = root_from(request.path.partition("?")[0])
