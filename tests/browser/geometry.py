@@ -130,3 +130,50 @@ async def _found(page: Page, script: str, given: Any = None) -> list[str]:
         except NeverTrue:
             found += [f"{size}: {one}" for one in await page.evaluate(script, given)]
     return found
+
+
+NOT_SEEN = """(selector) => {
+  const all = [...document.querySelectorAll(selector)].filter(
+    (one) => one.checkVisibility() && one.getBoundingClientRect().width > 0);
+  const problems = all.length === 0 ? [`nothing is ${selector}`] : [];
+  const letter = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  for (const one of all) {
+    const at = one.getBoundingClientRect();
+    const name = `${selector} ${(one.getAttribute("aria-label") ?? one.textContent).trim()}`;
+    const leaves = (box) => at.left < box.left - 1 || at.right > box.right + 1 ||
+      at.top < box.top - 1 || at.bottom > box.bottom + 1;
+    if (leaves({ left: 0, top: 0, right: innerWidth, bottom: innerHeight })) {
+      problems.push(`${name} is past an edge of the screen`);
+    }
+    for (let up = one.parentElement; up !== null && up !== document.body; up = up.parentElement) {
+      const fade = up.id !== "hand" && up.dataset.more?.includes("end") ? 1.6 * letter : 0;
+      const { left, right, top, bottom } = up.getBoundingClientRect();
+      const box = { left, right, top, bottom: bottom - fade };
+      if (getComputedStyle(up).overflow !== "visible" && leaves(box)) {
+        problems.push(`${name} is cut by #${up.id}.${up.className}`);
+      }
+    }
+    const { overflow } = getComputedStyle(one);
+    const isLong = one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 2;
+    if (overflow !== "visible" && isLong && one.localName !== "input") {
+      problems.push(`the words of ${name} are cut`);
+    }
+    for (const x of [at.left + 5, (at.left + at.right) / 2, at.right - 5]) {
+      for (const y of [at.top + 5, (at.top + at.bottom) / 2, at.bottom - 5]) {
+        const top = document.elementFromPoint(x, y);
+        if (top === null || one.contains(top) || top.contains(one)) continue;
+        if (getComputedStyle(top).opacity !== "0") { // as that of the radio button of a tile
+          problems.push(`${name} is covered by ${top.outerHTML.slice(0, 60)}`);
+        }
+      }
+    }
+  }
+  return [...new Set(problems)];
+}"""
+
+
+async def expect_seen(page: Page, *selectors: str) -> None:
+    """All of them are on the screen as a whole: not cut, not covered, with all of their words."""
+    await page.evaluate(DRAWN)
+    found = [one for each in selectors for one in await page.evaluate(NOT_SEEN, each)]
+    assert not found, "\n".join(found)

@@ -24,15 +24,17 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests.browser.album import Album, Size
 from tests.browser.conftest import FLAGS
 from tests.browser.player_page import PlayerPage
-from tests.browser.table_page import close_round
+from tests.browser.table_page import close_round, place
+from tests.browser.test_large_text import hearts, trick
 from tests.harness.cuttable_link import CuttableLink
 from tests.harness.malicious_server import MaliciousServer, Pace
 from tests.harness.table_of_clients import client
 
 STATES = (
     "lobby", "alone", "joining", "before-round", "shuffling", "hand-5", "visitor", "selected",
-    "sheet", "giving", "menu", "invite", "toast", "hand-13", "hand-25", "connection-lost",
-    "round-over", "audit", "audit-replay", "audit-chart", "error", "cheated",
+    "sheet", "giving", "menu", "invite", "toast", "pile", "hand-13", "hand-25", "connection-lost",
+    "round-over", "audit", "audit-replay", "audit-chart", "practice", "lobby-practice", "trick",
+    "error", "cheated",
 )  # fmt: skip
 OTHERS = ("Bob", "Cleo", "Dan")
 STEPS = 100
@@ -76,6 +78,7 @@ class Tour:
             await self.play()
             await self.lose_the_connection()
             await self.end()
+            await self.play_a_game()
             await self.cheat()
 
     async def _open(self, path: str, *, at: int) -> Page:
@@ -158,8 +161,12 @@ class Tour:
         await expect(page.get_by_role("dialog")).to_be_visible()
         await self._take("sheet")
         await page.keyboard.press("Escape")
-        for place in (1, 3):
-            await ada.choose(place)
+        await place(page, "pile:table").get_by_role("button").click()
+        await expect(page.get_by_role("dialog").get_by_role("listitem")).to_have_count(2)
+        await self._take("pile")
+        await page.keyboard.press("Escape")
+        for index in (1, 3):
+            await ada.choose(index)
         await self._take("selected")
         await page.keyboard.press("g")
         await expect(page.get_by_role("dialog")).to_be_visible()
@@ -179,7 +186,7 @@ class Tour:
         await expect(self.ada.banner).to_contain_text("you are up to date")
 
     async def end(self) -> None:
-        """The end of the round, its audit page, and a page that does not exist."""
+        """The end of the round, its audit page, the round again, and a page that does not exist."""
         page = self.ada.page
         await close_round(page)
         await self.ada.expect_log(re.compile("Round 1 was closed"))
@@ -191,8 +198,23 @@ class Tour:
         await self._take("audit", at="body")
         await self._take("audit-replay", at="#replay")
         await self._take("audit-chart", at="#plot")
+        await page.goto(self.path)
+        await page.get_by_role("link", name="Play it again").click()
+        await self.ada.do("Open the practice table")
+        await expect(page.locator(".badge")).to_contain_text("Practice")
+        await self._take("practice")
+        await page.goto("/")
+        await expect(page.get_by_role("link", name="Practice")).to_be_visible()
+        await self._take("lobby-practice", at=".own")
         await page.goto("/nowhere")
         await self._take("error")
+
+    async def play_a_game(self) -> None:
+        """A trick of hearts, to which the fourth player has not played yet."""
+        player = await self._open(await hearts(self._server), at=self._server.port)
+        await player.locator("#notice button").last.click()  # the game file was loaded
+        await expect(trick(player)).to_have_count(3)
+        await self._take("trick", page=player)
 
     async def cheat(self) -> None:
         """The server shows a card that is not the one that it sealed."""

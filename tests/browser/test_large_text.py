@@ -13,6 +13,7 @@ from dealer.client import connect
 from tests.browser.conftest import OpenPage
 from tests.browser.geometry import DRAWN
 from tests.browser.table_page import own_cards, place
+from tests.harness.malicious_server import MaliciousServer
 from tests.harness.server_process import PATIENT, ServerProcess
 
 UPRIGHT = [(320, 568), (360, 640), (390, 844)]
@@ -21,7 +22,7 @@ ON_ITS_SIDE = [(568, 320), (640, 360), (844, 390)]
 RULES = {"game": "hearts", "draw": "nobody", "burn": "nobody"}
 
 
-async def hearts(server: ServerProcess) -> str:
+async def hearts(server: ServerProcess | MaliciousServer) -> str:
     """The link of the fourth player at a game of hearts: a trick was won, three cards lie."""
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         houses = [
@@ -66,7 +67,8 @@ async def wide(page: Page) -> list[str]:
     """What is beyond the right or left edge of the page, and not in something that scrolls."""
     found: list[str] = await page.evaluate(
         """() => [...document.querySelectorAll("button, .card, h1, h2, input, select")]
-          .filter((one) => one.checkVisibility() && one.closest("#hand, #middle .cards") === null)
+          .filter((one) => one.checkVisibility() && one.closest(
+            "#hand, #chapters, #middle .cards") === null)
           .filter((one) => {
             const { left, right, width } = one.getBoundingClientRect();
             return width > 0 && (left < -1 || right > innerWidth + 1);

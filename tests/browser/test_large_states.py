@@ -1,0 +1,309 @@
+"""The states of the pages with large letters: nothing is covered, cut, or past an edge."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+
+import pytest
+from playwright.async_api import Page, expect
+
+from dealer.cli.demo_game import play
+from tests.browser.album import ENLARGE
+from tests.browser.conftest import OpenPage
+from tests.browser.crowd import crowd, has_cards
+from tests.browser.geometry import DRAWN, expect_seen
+from tests.browser.player_page import PlayerPage
+from tests.browser.prepared_table import prepared_table
+from tests.browser.table_page import close_round, own_cards
+from tests.browser.test_large_text import hearts, trick, wide
+from tests.harness.server_process import ServerProcess
+
+SMALL, LOW, TABLET, DESKTOP = (360, 640), (844, 390), (768, 1024), (1280, 800)
+NAMES = ("Ada", "Bob", "Cleo", "Dan")
+
+BRIGHTEST = """async (png) => {
+  const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
+  const picture = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+  const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+  canvas.drawImage(picture, 0, 0);
+  const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
+  return Math.max(...data.filter((_, n) => n % 4 < 3));
+}"""
+"""The largest value of red, green or blue in a picture."""
+
+
+async def enlarge(page: Page, letters: int) -> None:
+    await page.evaluate(ENLARGE, letters)
+    await page.evaluate(DRAWN)
+
+
+async def shown(
+    open_page: OpenPage, path: str, size: tuple[int, int], letters: int, **options: object
+) -> Page:
+    """A page on a device that is touched, with letters of this size in percent."""
+    width, height = size
+    page = await open_page(
+        path, size={"width": width, "height": height}, has_touch=True, is_mobile=True, **options
+    )
+    await enlarge(page, letters)
+    return page
+
+
+@pytest.fixture(scope="module")
+def replayed() -> dict[str, str]:
+    """The id of the finished game, once one was played."""
+    return {}
+
+
+@pytest.mark.parametrize("letters", [100, 150, 200])
+@pytest.mark.parametrize("size", [(320, 568), SMALL, LOW, TABLET])
+async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_deck(
+    open_page: OpenPage,
+    server: ServerProcess,
+    replayed: dict[str, str],
+    size: tuple[int, int],
+    letters: int,
+) -> None:
+    if not replayed:
+        replayed["table"] = await play(server.url, lambda message: None)
+    page = await shown(
+        open_page, f"/tables/{replayed['table']}/audit#round=1&step=17", size, letters
+    )
+    await expect(page.get_by_text(re.compile("^Swap 18 "))).to_be_visible()
+    await page.locator("#moment").evaluate("(one) => one.scrollIntoView({ block: 'start' })")
+    await expect_seen(page, "#moment", "#table-view", "#controls button", "#scrub", "#count")
+    outside = await page.locator("#controls").evaluate(
+        """(panel) => [...panel.querySelectorAll("button, input, output")].filter((one) => {
+          const [at, around] = [one, panel].map((each) => each.getBoundingClientRect());
+          return at.left < around.left || at.right > around.right ||
+            at.top < around.top || at.bottom > around.bottom;
+        }).map((one) => one.id)"""
+    )
+    assert outside == []
+    assert await wide(page) == []
+
+
+@pytest.mark.parametrize("size", [SMALL, DESKTOP])
+async def test_the_letters_of_the_chart_grow_with_the_text(
+    open_page: OpenPage, server: ServerProcess, replayed: dict[str, str], size: tuple[int, int]
+) -> None:
+    if not replayed:
+        replayed["table"] = await play(server.url, lambda message: None)
+    path = f"/tables/{replayed['table']}/audit#round=1&step=17"
+    sizes = []
+    for letters in (100, 150, 200):
+        # Like a browser that has this size from the beginning.
+        page = await shown(open_page, "/audit", size, letters)
+        await page.add_init_script(
+            f"addEventListener('DOMContentLoaded', () => ({ENLARGE})({letters}))"
+        )
+        await page.goto(path)
+        await page.wait_for_function(
+            """() => {
+              const all = [...document.querySelectorAll("#bars text")];
+              return all.length > 0 && all.every((one) => one.getBoundingClientRect().height > 0);
+            }"""
+        )
+        found, overlapping, outside = await page.locator("#bars svg").evaluate(
+            """(svg) => {
+              const around = svg.getBoundingClientRect();
+              const boxes = [...svg.querySelectorAll("text")].map(
+                (one) => one.getBoundingClientRect());
+              const overlap = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 &&
+                a.top < b.bottom - 4 && b.top < a.bottom - 4;
+              return [
+                Math.min(...boxes.map(({ height }) => height)),
+                boxes.filter((a, n) => boxes.slice(n + 1).some((b) => overlap(a, b))).length,
+                boxes.filter(({ left, right, bottom }) => left < around.left - 1 ||
+                  right > around.right + 1 || bottom > around.bottom + 1).length,
+              ];
+            }"""
+        )
+        assert (overlapping, outside) == (0, 0)
+        sizes.append(found)
+    assert sizes[1] >= 1.4 * sizes[0]
+    assert sizes[2] >= 1.8 * sizes[0]
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW, TABLET])
+async def test_the_form_to_sit_down_covers_nothing(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    path = (await prepared_table(server, NAMES, deal=None))[0].partition("#")[0]
+    page = await shown(open_page, path, size, 150)
+    await expect(page.get_by_role("button", name="Sit down")).to_be_visible()
+    await expect_seen(
+        page, ".between", ".badge", ".seat .name", "#join input", "#join select", "#join button"
+    )
+    inside = await page.locator("#join form").evaluate(
+        """(form) => [...form.querySelectorAll("input, select, button")].every((one) =>
+          one.getBoundingClientRect().right <= form.getBoundingClientRect().right)"""
+    )
+    assert inside
+
+
+@pytest.mark.parametrize("size", [SMALL, TABLET])
+async def test_who_watches_a_trick_sees_it_above_the_form(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    page = await shown(open_page, (await hearts(server)).partition("#")[0], size, 150)
+    await page.locator("#notice button").last.tap()
+    await expect(trick(page)).to_have_count(3)
+    await expect_seen(page, "#middle .card .corner:first-child", "#join button")
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+@pytest.mark.parametrize("size", [SMALL, LOW, TABLET, DESKTOP])
+async def test_the_numbers_of_cards_of_the_players_are_seen(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int], letters: int
+) -> None:
+    page = await shown(open_page, await hearts(server), size, letters)
+    await page.locator("#notice button").last.tap()
+    await expect(trick(page)).to_have_count(3)
+    await expect_seen(page, ".seat .count", ".seat .name", ".before .count")
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "pl", "zh", "ar"])
+async def test_selected_cards_and_their_number_are_seen(
+    open_page: OpenPage, server: ServerProcess, language: str, letters: int
+) -> None:
+    path = (await prepared_table(server, NAMES, deal=5))[0]
+    page = await shown(open_page, path, SMALL, letters, locale=language)
+    for index in (1, 3):
+        await own_cards(page).nth(index).tap()
+    await expect(page.locator('#hand [aria-selected="true"]')).to_have_count(2)
+    await expect_seen(page, "#hand .card", "#hand-title", "#tools button")
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
+async def test_a_raised_card_fades_with_the_others_at_the_edge(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    path = (await prepared_table(server, NAMES[:2], deal=25))[0]
+    page = await shown(open_page, path, size, 200)
+    await own_cards(page).first.tap()
+    await expect(page.locator('#hand [aria-selected="true"]')).to_have_count(1)
+    hand = page.locator("#hand")
+    await hand.evaluate("(one) => one.scrollBy({ left: 30, behavior: 'instant' })")
+    await expect(hand).to_have_attribute("data-more", "start end")
+    await page.evaluate(DRAWN)
+    box = await hand.bounding_box()
+    assert box is not None
+    edge = {"x": box["x"] + 1, "y": box["y"], "width": 3, "height": box["height"]}
+    canvas = await open_page("about:blank")
+    for clip in (edge, edge | {"x": box["x"] + box["width"] - 4}):
+        png = b64encode(await page.screenshot(clip=clip)).decode()  # type: ignore[arg-type]
+        assert await canvas.evaluate(BRIGHTEST, png) < 120  # a card is white, and the felt green
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+@pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
+async def test_the_piles_are_above_the_hand(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int], letters: int
+) -> None:
+    path = (await prepared_table(server, (*NAMES, "Eve"), deal=5))[0]
+    page = await shown(open_page, path, size, letters)
+    await expect(own_cards(page)).to_have_count(5)
+    await expect_seen(page, "#middle .stack", "#middle .stack .name", ".badge", "#hand .card")
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW])
+async def test_a_lost_connection_leaves_the_piles_on_the_screen(
+    open_page: OpenPage, server: ServerProcess, link, size: tuple[int, int]
+) -> None:
+    path = (await prepared_table(server, (*NAMES, "Eve"), deal=5))[0]
+    page = await shown(open_page, path, size, 150, at=link.port)
+    page.errors.expect("WebSocket connection|ERR_|Failed to load")  # type: ignore[attr-defined]
+    await expect(own_cards(page)).to_have_count(5)
+    await link.cut()
+    await expect(page.locator("#connection")).to_contain_text("The connection was lost")
+    await expect_seen(page, "#connection", "#middle .stack", "#hand .card")
+    await link.mend()
+    await expect(page.locator("#connection")).to_contain_text("Connected again", timeout=30_000)
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
+async def test_the_sheet_after_a_round_is_seen_with_its_buttons(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    path = (await prepared_table(server, (*NAMES, "Eve"), deal=5))[0]
+    page = await shown(open_page, path, size, 150)
+    await expect(own_cards(page)).to_have_count(5)
+    await close_round(page)
+    await expect(page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
+    await expect_seen(page, ".between", ".between button", ".between a", "#hand .card")
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW])
+async def test_the_scores_after_a_round_are_seen_with_its_buttons(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    async with crowd(server, 2) as full:
+        page = await shown(open_page, full.path, size, 150)
+        await PlayerPage(page, "Mo").sit_down()
+        await full.start()
+        await full.host.deal(3)
+        await has_cards(page, 3)
+        for text in ("1:12", "2:7"):
+            await full.host.note("score", text)
+        await full.host.round_close()
+        await expect(page.locator(".scores li")).to_have_count(2)
+        await expect_seen(page, ".between h2", ".scores li", ".scores b")
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW])
+async def test_the_lobby_shows_its_first_fields(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    page = await shown(open_page, "/", size, 150)
+    await expect(page.locator(".tile").first).to_be_visible()
+    await expect_seen(page, ".welcome h1", ".welcome p", "input[name=player]")
+    if size == SMALL:
+        await expect_seen(page, ".tile:nth-of-type(1) .cards", ".tile:nth-of-type(1) .title")
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW])
+async def test_the_link_of_an_invitation_is_seen(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    page = await shown(open_page, (await prepared_table(server, NAMES, deal=None))[0], size, 150)
+    await page.get_by_role("button", name="Invite", exact=True).tap()
+    await expect(page.locator(".qr svg")).to_be_visible()
+    await expect_seen(page, "#dialog-title", ".qr svg", "dialog .line > *")
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW])
+async def test_the_buttons_of_an_accusation_are_seen(
+    open_page: OpenPage, malicious, size: tuple[int, int]
+) -> None:
+    page = await shown(open_page, "/", size, 100)
+    ada = PlayerPage(page, "Ada")
+    path = await ada.open_table()
+    await ada.do("Shuffle and start")
+    await ada.expect_log(re.compile("Shuffled 52 cards"))
+    round_ = malicious.live_table(path.rpartition("/")[2]).table.round
+    faces, (bottom, *_, top) = round_.faces, round_.cards("deck")
+    faces[top], faces[bottom] = faces[bottom], faces[top]
+    await ada.do("Draw")
+    await expect(page.get_by_role("alertdialog")).to_be_visible()
+    await enlarge(page, 150)
+    await expect_seen(page, "dialog h2", "dialog .sentence", "dialog p", ".answers button")
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+async def test_the_page_of_an_error_has_a_link_for_fingers(
+    open_page: OpenPage, server: ServerProcess, letters: int
+) -> None:
+    page = await open_page("about:blank", size={"width": 360, "height": 640}, has_touch=True)
+    page.errors.expect("404")  # type: ignore[attr-defined]
+    await page.goto(f"http://127.0.0.1:{server.port}/nowhere")
+    await enlarge(page, letters)
+    await expect_seen(page, "h1", "p", "a")
+    link = page.get_by_role("link", name="All tables")
+    box = await link.bounding_box()
+    assert box is not None
+    assert min(box["width"], box["height"]) >= 44
+    await link.tap()
+    await expect(page.get_by_role("button", name="Open a table")).to_be_visible()
