@@ -198,6 +198,27 @@ async def test_a_raised_card_fades_with_the_others_at_the_edge(
         assert await canvas.evaluate(BRIGHTEST, png) < 120  # a card is white, and the felt green
 
 
+@pytest.mark.parametrize("language", ["en", "ar"])
+async def test_an_arrow_is_at_the_edge_beyond_which_there_are_more_cards(
+    open_page: OpenPage, server: ServerProcess, language: str
+) -> None:
+    path = (await prepared_table(server, NAMES[:2], deal=25))[0]
+    page = await shown(open_page, path, SMALL, 100, locale=language)
+    await expect(own_cards(page)).to_have_count(25)
+    hand = page.locator("#hand")
+    for more, sign, edge in (("end", "::after", "right"), ("start", "::before", "left")):
+        await hand.evaluate(
+            "(one, more) => { one.scrollLeft = more === 'end' ? 0 : one.scrollWidth; }", more
+        )
+        await expect(hand).to_have_attribute("data-more", more)
+        arrow = await page.locator(".hand-frame").evaluate(
+            "(one, [sign, edge]) => [getComputedStyle(one, sign).opacity,"
+            " getComputedStyle(one, sign)[edge]]",
+            [sign, edge],
+        )
+        assert arrow == ["1", "0px"]
+
+
 @pytest.mark.parametrize("letters", [100, 150])
 @pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
 async def test_the_piles_are_above_the_hand(
