@@ -11,7 +11,7 @@ from dealer.gateway.server import Gateway
 from dealer.service import Service
 from dealer.service.reading.checkpoints import Checkpoints
 from tests.gateway.conftest import Connect
-from tests.gateway.rpc_client import eventually, reason_of
+from tests.gateway.rpc_client import eventually, reason_of, refusal
 from tests.gateway.tables import seat_and_shuffle, seat_players
 from tests.gateway.test_lost_appends import held_appends, lost_appends
 
@@ -87,9 +87,14 @@ async def test_a_join_that_expects_a_version_is_repeated_on_another_connection(
     assert await reason_of(late.call("table.join", **join | {"cmd": LONG[1:]})) == "conflict"
 
 
+@pytest.mark.parametrize("error", [Unavailable("The log cannot be read."), KeyError("a bug")])
 @pytest.mark.parametrize("before", ["nothing", "watching", "host"])
 async def test_a_join_whose_answer_failed_is_repeated_on_the_same_connection(
-    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch, before: str
+    gateway: Gateway,
+    connect: Connect,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    error: Exception,
 ) -> None:
     host, player = await connect(gateway), await connect(gateway)
     table = (await host.call("table.open"))["table"]
@@ -99,12 +104,13 @@ async def test_a_join_whose_answer_failed_is_repeated_on_the_same_connection(
         player = host
 
     async def fail(*_: Any) -> None:
-        raise Unavailable("The log cannot be read.")
+        raise error
 
     join = {"table": table, "name": "Ann", "cmd": LONG}
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoints, "snapshot", fail)
-        assert await reason_of(player.call("table.join", **join)) == "unavailable"
+        refused = await refusal(player.call("table.join", **join))
+    assert (refused.reason or refused.code) in ("unavailable", -32603)
     assert (await player.call("table.join", **join))["seat"] == 1
     assert (await player.call("table.note", table=table, kind="chat", text="Hello"))["version"] == 3
     if before == "host":  # as it was before the join that failed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from dealer.gateway.presence.membership import Membership, SubscriptionState
 from dealer.gateway.push import backlog
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
+from dealer.service import LiveTable
+from dealer.service.reading.checkpoints import Checkpoints
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal
 from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
@@ -188,6 +191,36 @@ async def test_a_hello_resumes_several_tables(gateway, connect) -> None:
     assert len((await back.call("session.refresh"))["tables"]) == 2
     with pytest.raises(Refusal, match="Name the table"):
         await back.call("deck.draw")
+
+
+async def test_a_bug_at_one_table_of_a_hello_stops_no_other_table(
+    gateway, connect, monkeypatch
+) -> None:
+    tables = [await seat_players(connect, gateway, players=1) for _ in range(3)]
+    ids, back = [table.id for table in tables], await connect(gateway)
+    tokens = [{"table": table.id, "token": table.host_token, "after": 2} for table in tables]
+    await back.call("session.hello", tokens=tokens[:2])  # their streams are running
+    await back.until(lambda: len(back.notices("resumed")) == 2)
+    checkpoint, reports = Checkpoints.checkpoint, []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: reports.append(context["exception"]))
+
+    async def fail(self: Checkpoints, live_table: LiveTable, **options: Any) -> tuple[int, str]:
+        if live_table.table_id == ids[1]:
+            raise RuntimeError("a bug")
+        return await checkpoint(self, live_table, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoints, "checkpoint", fail)
+        first, second, third = (await back.call("session.hello", tokens=tokens))["tables"]
+    assert first["host"]
+    assert second["error"]["data"] == {"reason": "unavailable", "temporary": True}
+    assert third["host"]
+    assert [str(report) for report in reports] == ["a bug"]
+    for table in tables:
+        await table.players[0].call("table.note", kind="chat", text="Still there?")
+    await back.until(lambda: len(back.events) >= len(tables))
+    assert {event["table"] for event in back.events} == {*ids}
 
 
 async def test_a_spectator_that_joins_misses_no_event(gateway, connect) -> None:

@@ -10,10 +10,7 @@ from dealer.errors import (
     BadRequest,
     BadToken,
     CommandReused,
-    DealerError,
     NotEntitled,
-    Refused,
-    Unavailable,
     UnknownTable,
 )
 from dealer.game.commands import LeaveSeat
@@ -43,7 +40,7 @@ from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
 from dealer.service import CommandResult, LiveTable
 from dealer.service.identity.service_tables import Owner, opening_key
-from dealer.service.tables.execution import ANONYMOUS_SCOPE
+from dealer.service.tables.execution import ANONYMOUS_SCOPE, failed
 from dealer.version import __version__
 
 
@@ -180,7 +177,7 @@ async def table_join(session: Session, call: Call) -> None:
         token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
         membership.seat.tokens.add(token)
         seen = await take_snapshot(session, membership)
-    except DealerError:
+    except Exception:
         # As before, so that the same request can be sent again: the seat may be taken on disk.
         if temporary:
             session.leave(membership)
@@ -234,9 +231,9 @@ async def session_hello(session: Session, call: Call) -> None:
             membership = await session.find(given.table, token=given.token)
             after = membership.live_table.committed if given.after is None else given.after
             resumption = await resume(session, membership, after)
-        except DealerError as error:
-            refused = error if isinstance(error, Refused) else Unavailable("Try again later.")
-            statuses.append(r.TableStatus(table=given.table, error=wire.error_of(refused)))
+        except Exception as error:  # also a bug: the tables before it are paused until the answer
+            refused = wire.error_of(failed("resuming a table failed", error))
+            statuses.append(r.TableStatus(table=given.table, error=refused))
         else:
             statuses.append(r.TableStatus(**msgspec.structs.asdict(resumption.answer)))
             resumptions.append(resumption)
