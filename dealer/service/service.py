@@ -136,6 +136,11 @@ class Service:
             self.recent.release(live_table.id)
         self.tables.weigh(live_table)
 
+    async def was_opened(self, key: IdempotencyKey | None) -> bool:
+        """Whether `open_table` has opened a table with this key, by which alone it finds it."""
+        table, _ = await id_and_key(key, self.log, self.keys, now=self.now())
+        return key is not None and await self.log.head(table) is not None
+
     async def open_table(
         self,
         rules: Mapping[str, Any],

@@ -15,11 +15,12 @@ from dealer.gateway.rate_limit.costs import practice_bytes_written
 from dealer.service import Service
 from dealer.service.build import ServiceOptions, open_service
 from tests.gateway.conftest import TEST_LIMITS, serving
-from tests.gateway.rpc_client import Refusal, RpcClient, refusal
+from tests.gateway.rpc_client import Refusal, RpcClient, reason_of, refusal
 from tests.gateway.tables import seat_and_shuffle
-from tests.gateway.test_archived import close_and_archive
+from tests.gateway.test_archived import archive, close_and_archive
 from tests.gateway.test_post import Post
 from tests.gateway.test_practice import hearts, open_from
+from tests.harness.service_keys import add_key
 from tests.service.tables import HOST
 
 
@@ -165,6 +166,30 @@ async def test_an_archived_source(gateway, connect, asker, tmp_path) -> None:
             "table_archived",
             "This table is closed and archived; its bundle can still be downloaded and verified.",
         )
+
+
+@pytest.mark.parametrize("by", ["cmd", "ref"])
+async def test_a_repetition_does_not_read_its_source_again(
+    service, gateway, connect, asker, tmp_path, by
+) -> None:
+    """Archived or not, the first answer is given, and there is one practice table."""
+    key = None if by == "cmd" else await add_key(service)
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    asking: dict[str, Any] = {"from": {"table": table.id, "round": 1}, by: "c" * 40}
+    clients = [await connect(gateway) for _ in range(3)]
+    if key is not None:
+        for client in clients:
+            await client.call("session.hello", key=key)
+    opened = await clients[0].call("table.open", **asking)
+    await table.host.call("table.close")
+    await archive(tmp_path, table.id)
+    assert await clients[1].call("table.open", **asking) == opened
+    assert await asker.post.call("table.open", key=key, **asking) == opened
+    other = {**asking, "name": "Other"}
+    assert await reason_of(clients[2].call("table.open", **other)) == "command_reused"
+    late = {**asking, by: "d" * 40}
+    assert await reason_of(clients[2].call("table.open", **late)) == "table_archived"
 
 
 async def test_a_round_with_a_test_deck(connect, asker, tmp_path) -> None:

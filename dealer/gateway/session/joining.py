@@ -91,16 +91,19 @@ async def _open(session: Session, call: Call) -> tuple[LiveTable, CommandResult]
     service, owner = session.context.service, session.service_key
     content, laid_out = wire.content(call), None
     written = text_bytes_written(content)
-    if q.source is None:
+    key = command_key(call, ANONYMOUS_SCOPE)
+    if owner is not None:
+        key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
+    # A repetition has the first answer, whatever has become of its source.
+    if q.source is None or await service.was_opened(key):
         rules = _rules(q)
     else:
         rules, laid_out = await _practice(session, q, q.source)
         written += practice_bytes_written(len(laid_out.opened))
     if owner is None:
-        key, address = command_key(call, ANONYMOUS_SCOPE), session.transport.address
+        address = session.transport.address
         with session.charged(written, decks=1):
             return await service.open_table(rules, key=key, address=address, laid_out=laid_out)
-    key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
     try:
         with session.charged(written):
             # Without an address: the lobby's bound on the tables of one network is for players.
