@@ -158,6 +158,16 @@ def test_moving_a_card_face_up_is_turning_it(play):
         assert game.decide(Move(HOST, "pile", source, to, face="up"))
 
 
+def test_moving_a_card_face_up_into_a_hand_is_showing_it(play):
+    game = at_table(play, {"show": "host"})
+    for to in ("hand:1", "hand:2"):
+        game.refuses(Move(ONE, "pile", "hand:1", to, face="up"), NotHost, "only the host to show")
+        assert len(game.decide(Move(ONE, "pile", "hand:1", to))) == 1
+        moved, shown = game.decide(Move(HOST_AT_ONE, "pile", "hand:1", to, face="up"))
+        assert (moved.slot, moved.to) == (shown.slot, to)
+    assert game.decide(Move(ONE, "play", "hand:1", "pile:x", face="up"))  # that is playing
+
+
 def test_collected_cards_are_not_shown(play):
     game = at_table(play, {"collect": "host"})
     up = Move(HOST, "collect", "hand:1", DISCARD, face="up")

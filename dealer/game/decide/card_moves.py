@@ -2,6 +2,9 @@
 
 *The deal*: cards to each seat, then to piles.
 
+*Face up*: a move that turns a card of a pile is also `turn`, one that turns a card of the actor's
+hand and leaves it in a hand is also `show`.
+
 *Simultaneous passing*: cards wait face down in `pass:<seat>` until all seats have passed. Until
 then no other command may touch these piles, and each seat may take its own cards back. The pass of
 the last seat moves all cards to their hands in the same append. So that the seats do not wait for a
@@ -172,6 +175,8 @@ def _permit_move(table: Table, command: Move) -> None:
     if owner is not None and owner == command.actor.seat:
         require_seat(table, command.actor)
         require_permission(table, command.actor, _action(command))
+        if command.face == "up" and seat_of(command.to) is not None:  # open, but not played
+            require_permission(table, command.actor, "show")
     elif owner is not None:
         if not (command.actor.service or is_host(table, command.actor)):
             raise NotYourSeat("That is another seat's hand.")
