@@ -52,9 +52,10 @@ async def _append(service: Service, live_table: LiveTable, commands: list[Comman
     await done.wait()
 
 
-async def build(url: str, events: int) -> str:
+async def build(url: str, events: int, *, house_key: Path | None = None) -> str:
     """A table with about so many events and an open round; its id."""
-    async with open_service(url, synchronous="NORMAL", commit="thread") as service:
+    options = {"synchronous": "NORMAL", "commit": "thread"} if "sqlite" in url else {}
+    async with open_service(url, house_key=house_key, **options) as service:
         live_table, _ = await service.open_table({})
         await service.execute(live_table, TakeSeat("bench"))
         while live_table.committed < events:
