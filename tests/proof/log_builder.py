@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dealer.game.shuffle import full, steps_of
 from dealer.game.tape import Tape
@@ -77,7 +77,7 @@ class LogBuilder:
 
     # Any event
 
-    def append(self, type_: str, hidden: object = None, **public: Any) -> LogBuilder:
+    def append(self, type_: str, hidden: object = None, **public: Any) -> Self:
         """Append any event; its member `from` is given as `source`."""
         if "source" in public:
             public["from"] = public.pop("source")
@@ -107,32 +107,30 @@ class LogBuilder:
 
     # Events by name, with their effect on the stacks
 
-    def open_table(self, **rules: Any) -> LogBuilder:
+    def open_table(self, **rules: Any) -> Self:
         key = self.signer.public_key.hex()
         return self.append(
             "TableOpened", protocol="dealer/v1", origin=self.origin, key=key, rules=rules
         )
 
-    def sit(
-        self, seat: int, name: str = "Ada", *, keyed: bool = False, bot: bool = False
-    ) -> LogBuilder:
+    def sit(self, seat: int, name: str = "Ada", *, keyed: bool = False, bot: bool = False) -> Self:
         optional: dict[str, Any] = {"key": self.cosigner(seat).public_key.hex()} if keyed else {}
         if bot:
             optional["bot"] = True
         return self.append("SeatTaken", seat=seat, name=name, **optional)
 
-    def vacate(self, seat: int, *, by: str = "host", reason: str = "") -> LogBuilder:
+    def vacate(self, seat: int, *, by: str = "host", reason: str = "") -> Self:
         return self.append("SeatVacated", seat=seat, by=by, reason=reason)
 
-    def transfer(self, seat: int) -> LogBuilder:
+    def transfer(self, seat: int) -> Self:
         return self.append("HostTransferred", seat=seat)
 
-    def note(self, seat: int = 0, kind: str = "chat", text: str = "hello") -> LogBuilder:
+    def note(self, seat: int = 0, kind: str = "chat", text: str = "hello") -> Self:
         return self.append("NoteAdded", seat=seat, kind=kind, text=text)
 
     def open_round(
         self, deck: Sequence[str] = CARDS, entropy: str = "house", *, secret: bytes | None = None
-    ) -> LogBuilder:
+    ) -> Self:
         self.round += 1
         if secret is None:
             given = self.secrets[self.round - 1 : self.round]
@@ -162,7 +160,7 @@ class LogBuilder:
 
     def start(
         self, *, stack: str = "deck", algorithm: str = "backward", steps: int | None = None
-    ) -> LogBuilder:
+    ) -> Self:
         self.stack, self.algorithm = stack, algorithm
         self.n = len(self.stacks.get(stack, []))
         self.steps = full(self.n) if steps is None else steps
@@ -176,7 +174,7 @@ class LogBuilder:
             steps=self.steps,
         )
 
-    def commit(self, seat: int, k: int | None = None) -> LogBuilder:
+    def commit(self, seat: int, k: int | None = None) -> Self:
         k = self.k if k is None else k
         digest = player_digest(
             table=self.table, round=self.round, k=k, seat=seat, nonce=self.nonce(seat, k)
@@ -185,16 +183,16 @@ class LogBuilder:
             "EntropyCommitted", round=self.round, k=k, seat=seat, digest=digest.hex()
         )
 
-    def close(self) -> LogBuilder:
+    def close(self) -> Self:
         self.append("EntropyClosed", round=self.round, k=self.k)
         self.c1 = self.tree.root()
         return self
 
-    def reveal(self, seat: int) -> LogBuilder:
+    def reveal(self, seat: int) -> Self:
         nonce = self.nonce(seat).hex()
         return self.append("EntropyRevealed", round=self.round, k=self.k, seat=seat, nonce=nonce)
 
-    def void(self) -> LogBuilder:
+    def void(self) -> Self:
         self.append("ShuffleVoided", round=self.round, k=self.k)
         self.k += 1
         return self
@@ -204,12 +202,12 @@ class LogBuilder:
         tape = Tape(secret=self.secret, nonces=nonces, root=self.c1, k=self.k, n=self.n)
         return steps_of(self.algorithm, n=self.n, steps=self.steps, below=tape.below)
 
-    def swap(self, step: int, i: int, j: int) -> LogBuilder:
+    def swap(self, step: int, i: int, j: int) -> Self:
         cards = self.stacks[self.stack]
         cards[i], cards[j] = cards[j], cards[i]
         return self.append("CardsSwapped", {"j": j}, round=self.round, k=self.k, step=step, i=i)
 
-    def seal(self) -> LogBuilder:
+    def seal(self) -> Self:
         cards = self.stacks.setdefault(self.stack, [])
         faces = [self.face(card) for card in cards]
         first = len(self.faces)
@@ -229,7 +227,7 @@ class LogBuilder:
         seats: Sequence[int] = (),
         reveal: Sequence[int] | None = None,
         cosign: Sequence[int] = (),
-    ) -> LogBuilder:
+    ) -> Self:
         self.start(stack=stack, algorithm=algorithm, steps=steps)
         for seat in seats:
             self.commit(seat)
@@ -241,7 +239,7 @@ class LogBuilder:
             self.swap(*step)
         return self.seal()
 
-    def draw(self, seat: int, slot: int | None = None, source: str = "deck") -> LogBuilder:
+    def draw(self, seat: int, slot: int | None = None, source: str = "deck") -> Self:
         cards = self.stacks[source]
         slot = cards[-1] if slot is None else slot
         cards.remove(slot)
@@ -255,7 +253,7 @@ class LogBuilder:
             slot=slot,
         )
 
-    def move(self, slot: int, source: str, to: str, place: int = 0) -> LogBuilder:
+    def move(self, slot: int, source: str, to: str, place: int = 0) -> Self:
         self.stacks[source].remove(slot)
         self.stacks.setdefault(to, []).insert(place, slot)
         hidden = {"card": self.face(slot)} if to.startswith("hand:") else None
@@ -263,23 +261,23 @@ class LogBuilder:
             "CardMoved", hidden, round=self.round, slot=slot, source=source, to=to, place=place
         )
 
-    def show(self, slot: int) -> LogBuilder:
+    def show(self, slot: int) -> Self:
         salt = self.keys.slot_salt(slot).hex()
         card = self.face(slot)
         return self.append("CardShown", round=self.round, slot=slot, card=card, salt=salt)
 
-    def peek(self, slot: int, seat: int) -> LogBuilder:
+    def peek(self, slot: int, seat: int) -> Self:
         return self.append("CardPeeked", round=self.round, slot=slot, seat=seat)
 
-    def cut(self, at: int, stack: str = "deck") -> LogBuilder:
+    def cut(self, at: int, stack: str = "deck") -> Self:
         cards = self.stacks[stack]
         cards[:] = cards[at:] + cards[:at]
         return self.append("StackCut", round=self.round, stack=stack, at=at)
 
-    def close_round(self) -> LogBuilder:
+    def close_round(self) -> Self:
         return self.append("RoundClosed", round=self.round, secret=self.secret.hex())
 
-    def close_table(self, *, cosign: Sequence[int] = ()) -> LogBuilder:
+    def close_table(self, *, cosign: Sequence[int] = ()) -> Self:
         self.append("TableClosed")
         self.cosigned[len(self.leaves)] = list(cosign)
         return self
