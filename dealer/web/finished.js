@@ -34,14 +34,9 @@ function own() {
     element("ul", { class: "tables" }, ...tables.map((one) => entry(one.id, one))));
 }
 
-/**
- * @param {string} id
- * @param {{ name?: string | null, practice?: boolean }} table
- * @param {...string} notes
- */
-function entry(id, { name, practice = false }, ...notes) {
-  if (practice) notes.unshift(shared.practice);
-  const title = name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) });
+function entry(id, table, ...notes) {
+  if (table.practice) notes.unshift(shared.practice);
+  const title = table.name ? safeText(table.name) : texts.nameless({ id: id.slice(0, 6) });
   const link = (what, text) => element(
     "a", { class: "button", href: tableUrl(id, what), "aria-label": `${text}: ${title}` }, text);
   return element("li", { class: "entry" },

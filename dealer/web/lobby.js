@@ -68,7 +68,10 @@ function columns() {
   const form = element(
     "form", { onsubmit: openTable },
     field(texts.yourName, name),
-    ...(from === null ? choices.elements : practiceWords()),
+    ...(from === null ? choices.elements : [
+      element("p", {}, (from.version === undefined ? texts.practiceAgain : texts.practiceAt)(from)),
+      element("a", { href: serverUrl() }, texts.ordinary),
+    ]),
     open,
     status,
   );
@@ -84,15 +87,6 @@ function columns() {
       element("p", { class: "muted" }, texts.auditBefore, " ", finished),
     ),
   );
-}
-
-/** In place of the choices, which are those of the table that is played on from. */
-function practiceWords() {
-  const words = from.version === undefined ? texts.practiceAgain : texts.practiceAt;
-  return [
-    element("p", {}, words(from)),
-    element("a", { href: serverUrl() }, texts.ordinary),
-  ];
 }
 
 /** The tables at which this browser has a seat; nothing if there are none. */

@@ -1736,17 +1736,14 @@ async function placementIn(source, { table, round, version, root }) {
       if (leaf.type === "RoundClosed" && leaf.public.round === round) closed = leaf.version;
     },
   });
-  if (fault !== null) {
-    throw ofSource(`The source has a fault itself, in line ${fault.line}: ${fault.sentence}`);
-  }
-  if (!origin.endsWith(table)) throw ofSource("The source is of another table than the rule names.");
-  if (closed === null) throw ofSource(`The source has no closed round ${round}.`);
-  if (![...roots].some(([size, one]) => size >= closed && hex(one) === root)) {
-    throw ofSource("The house signed no such root of the source after that round.");
-  }
-  if (placement === null) {
-    throw ofSource(`Version ${version} of the source is not of round ${round}.`);
-  }
+  const signed = [...roots ?? []].some(([size, one]) => size >= closed && hex(one) === root);
+  const wrong =
+    fault !== null ? `The source has a fault itself, in line ${fault.line}: ${fault.sentence}`
+    : !origin.endsWith(table) ? "The source is of another table than the rule names."
+    : closed === null ? `The source has no closed round ${round}.`
+    : !signed ? "The house signed no such root of the source after that round."
+    : placement === null ? `Version ${version} of the source is not of round ${round}.` : null;
+  if (wrong !== null) throw ofSource(wrong);
   return placement;
 }
 

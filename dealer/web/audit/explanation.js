@@ -83,12 +83,8 @@ export function explanationOf(round, { fault, remarks }, known) {
   }
   const { number, state, leaves, laidOut } = round;
   const when = dayAndTimeOf(leaves[0].at);
-  if (state === "open") {
-    return { lines: [[texts.titles.none, texts.open({ number, when })]], limits: [] };
-  }
-  if (laidOut) {
-    return { lines: [[texts.titles.none, texts.laidOut({ number })]], limits: [] };
-  }
+  const none = state === "open" ? texts.open({ number, when }) : laidOut && texts.laidOut({ number });
+  if (none) return { lines: [[texts.titles.none, none]], limits: [] };
   const shuffles = contributionsOf(round);
   const done = shuffles.filter(({ sealed }) => sealed);
   const voided = shuffles.filter((one) => one.voided).map((one) => one.number);

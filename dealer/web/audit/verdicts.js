@@ -41,8 +41,9 @@ export function showVerdict(report, lines, against) {
   showFault(fault, lines);
   byId("checks").replaceChildren(...found.map((one) => showResult(one, report)));
   showList("against", [texts.againstKey[against.key], notesText(against.saved, against.given)]);
+  const ofTape = report.swaps.filter((swap) => swap.words.length > 0); // not those of a layout
   showList("counted", [
-    texts.readLines({ lines: lines.length, swaps: report.swaps.filter(isOfTape).length }),
+    texts.readLines({ lines: lines.length, swaps: ofTape.length }),
     ...countsOf(report),
   ]);
 }
@@ -65,9 +66,6 @@ function passedWords({ swaps, remarks, practice }, all) {
     practice === null && houseOnly > 0 && texts.passedHouseOnly({ houseOnly, shuffles }),
   ].filter(Boolean).join(" ");
 }
-
-/** Whether words of the tape gave a swap, as all but those that lay out a practice table. */
-const isOfTape = ({ words }) => words.length > 0;
 
 /** What was undone in the file, in the language of the page. */
 const undoneWords = ({ notes }) =>

@@ -64,7 +64,9 @@ export class RoundSheet {
     this.#check.hidden = !over;
     this.#check.href = tableUrl(table.id, `/audit#round=${rounds}`);
     this.#again.hidden = !over || table.insecure;
-    this.#again.href = practiceUrl(sourceOf(table));
+    // A practice round again as it was laid out.
+    this.#again.href = practiceUrl(
+      (rounds === 1 && table.practice) || { table: table.id, round: rounds });
     this.#help.hidden = help === null || over; // the menu has it, too
     if (help !== null) setText(this.#help, texts.howToPlay({ game: help.title }));
   }
@@ -94,11 +96,6 @@ export class RoundSheet {
       },
     });
   }
-}
-
-/** Where the last round is played again from: a practice round as it was laid out. */
-function sourceOf({ id, practice, state: { rounds } }) {
-  return practice !== null && rounds === 1 ? practice : { table: id, round: rounds };
 }
 
 const notedScores = ({ scores }) =>
