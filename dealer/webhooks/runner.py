@@ -9,12 +9,13 @@ stored, so receivers see every event at least once.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
 from logging import getLogger
 
-from dealer.backoff import Backoff, poll
+from dealer.backoff import Backoff, LastingFailure, poll
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
 from dealer.eventlog import Log, services
 from dealer.eventlog.admin import JournalEntry
@@ -82,6 +83,7 @@ class WebhookRunner:
         self._random = random
         self._node = random(8)
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._failures: defaultdict[int, LastingFailure] = defaultdict(LastingFailure)
         self.delivered = 0
         self.failed = 0
         self.failing = 0
@@ -152,9 +154,10 @@ class WebhookRunner:
                 works = (self._deliver(webhook, poster, signed_by), self._hold(webhook))
                 await run_together(works, until=asyncio.FIRST_COMPLETED)
         except DealerError as error:
-            # The next look claims it again.
-            fields = {"webhook": webhook.id, "says": str(error)}
-            _log.error("webhook delivery interrupted", extra={"fields": fields})
+            # The next look claims it again, and may meet the same.
+            if self._failures[webhook.id].to_be_logged(asyncio.get_running_loop().time()):
+                fields = {"webhook": webhook.id, "says": str(error)}
+                _log.error("webhook delivery interrupted", extra={"fields": fields})
 
     async def _hold(self, webhook: StoredWebhook) -> None:
         """Renew the lease; returns when this node has lost it, or the key was revoked."""
@@ -193,7 +196,10 @@ class WebhookRunner:
                 ):
                     return
                 position = after
-            elif not page.more:
+            elif page.more:
+                continue  # it was not moved, so it may have to pass what failed again
+            self._failures[webhook.id].ended()
+            if not page.entries:
                 await feed.head.wait(place.seq - 1, seconds=RENEW_SECONDS)
 
     async def _until_delivered(

@@ -13,10 +13,13 @@ import httpx
 import pytest
 from httpx_sse import aconnect_sse
 
+from dealer.errors import DatabaseUnavailable
 from dealer.game.commands import Actor, AddNote, Draw
 from dealer.game.events import TYPES
 from dealer.gateway import Gateway
 from dealer.gateway.pages import feed as http_feed
+from dealer.gateway.push import feeds
+from dealer.gateway.rate_limit.budgets import MAX_CONCURRENT
 from dealer.service import LiveTable
 from dealer.service.build import open_service
 from tests.gateway.conftest import Connect, serving
@@ -324,6 +327,24 @@ async def test_following_again_replaces_the_first(gateway: Gateway, connect: Con
     assert [each["type"] for each in client.notices("feed")] == ["CardDrawn"]
     await client.close()
     await eventually(lambda: gateway.context.service.feed.head.followers == 0)
+
+
+async def test_a_follower_that_waits_for_the_database_holds_no_permit(
+    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, key = await table_and_key(gateway)
+    reads = 0
+
+    async def unavailable(*_: object, **__: object) -> None:
+        nonlocal reads
+        reads += 1
+        raise DatabaseUnavailable("The database is away.")
+
+    monkeypatch.setattr(feeds, "RETRY_SECONDS", 3600)
+    monkeypatch.setattr(gateway.context.service.feed.reader, "read", unavailable)
+    for _ in range(MAX_CONCURRENT + 1):
+        await (await connect(gateway, **with_key(key))).call("feed.follow")
+    await eventually(lambda: reads == MAX_CONCURRENT + 1)
 
 
 async def test_following_needs_a_key(gateway: Gateway, connect: Connect) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 from standardwebhooks.webhooks import Webhook
 
-from dealer.errors import ConfigurationError, HouseKeyError
+from dealer.errors import ConfigurationError, DatabaseUnavailable, HouseKeyError
 from dealer.eventlog import Log
 from dealer.eventlog import services as stored
 from dealer.eventlog.keys import existing_house_keys, load_house_keys
@@ -135,6 +135,35 @@ async def test_a_receiver_that_dies_and_returns(open_node: OpenService, receiver
 
 def _at_least(receiver: Receiver, count: int) -> bool:
     return len(receiver.requests) >= count
+
+
+async def test_an_interruption_that_lasts_is_logged_once(
+    open_node: OpenService,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each look claims the webhook again and meets the same, until the database is whole."""
+    service = await open_node()
+    live_table = await shuffled_table(service)
+    reader, read, attempts = service.feed.reader, service.feed.reader.read, 0
+
+    async def fails(*_: object, **__: object) -> None:
+        nonlocal attempts
+        attempts += 1
+        raise DatabaseUnavailable("The database is away.")
+
+    def logged() -> list[object]:
+        return [one for one in caplog.records if one.message == "webhook delivery interrupted"]
+
+    monkeypatch.setattr(reader, "read", fails)
+    await add_webhook(service, receiver.url)
+    await eventually(lambda: attempts > 2)
+    assert len(logged()) == 1
+    monkeypatch.setattr(reader, "read", read)
+    await until_complete(service, receiver, live_table)
+    monkeypatch.setattr(reader, "read", fails)
+    await eventually(lambda: len(logged()) == 2)
 
 
 async def test_a_hostile_answer_is_an_answer(open_node: OpenService, receiver: Receiver) -> None:

@@ -109,17 +109,18 @@ class Feeds:
         if not await follower.transport.drained():
             return False
         feed = self._service.feed
-        async with self._long_answers.permit(follower.transport.budget):
-            try:
+        try:
+            async with self._long_answers.permit(follower.transport.budget):
                 page = await feed.reader.read(follower.place, follower.filter, limit=PAGE)
-            except (DatabaseUnavailable, DatabaseLocked, Overloaded):
-                await asyncio.sleep(around(RETRY_SECONDS))
-                return True
-            if follower not in self._followers:
-                return False
-            follower.place = page.place
-            if page.entries:
-                frames = [wire.text_frame(_FRAME % each.text.encode()) for each in page.entries]
-                follower.transport.write(b"".join(frames))
+        except (DatabaseUnavailable, DatabaseLocked, Overloaded):
+            # Without the permit, for which others of the address may wait.
+            await asyncio.sleep(around(RETRY_SECONDS))
+            return True
+        if follower not in self._followers:
+            return False
+        follower.place = page.place
+        if page.entries:
+            frames = [wire.text_frame(_FRAME % each.text.encode()) for each in page.entries]
+            follower.transport.write(b"".join(frames))
         # No await since the place was compared: the next notice starts another task.
         return page.more or feed.head.seq >= follower.place.seq
