@@ -151,7 +151,7 @@ class Cost(NamedTuple):
         return self.numbers + self.comparisons
 
 
-class _Counting(shuffles.WordSource):
+class _Counting(shuffles.NumberSource):
     """Counts the numbers that are drawn."""
 
     count = 0
@@ -167,7 +167,7 @@ def costs(name: str, *, sizes: tuple[int, ...] = SIZES) -> list[Cost]:
     for n in sizes:
         # A partial shuffle takes a quarter of the deck, so that its cost grows, too.
         chosen = method(name, n=n, steps=n // 4 if name == "partial" else None)
-        counting = _Counting(shuffles.word_source("pcg64", seed=1).words)
+        counting = _Counting(shuffles.words("pcg64", seed=1))
         decks = chosen.shuffle(ordered(_DECKS, n), counting)
         numbers, comparisons = counting.count / _DECKS, 0.0
         if name == "random-key":
@@ -175,7 +175,7 @@ def costs(name: str, *, sizes: tuple[int, ...] = SIZES) -> list[Cost]:
         elif name == "random-comparator":
             numbers, comparisons = 0.0, numbers  # every number is the result of one comparison
         # The minimum of a few runs, since other load only adds to it.
-        again = partial(chosen.shuffle, decks, shuffles.word_source("pcg64", seed=1))
+        again = partial(chosen.shuffle, decks, shuffles.number_source("pcg64", n=n, seed=1))
         runs = repeat(again, number=1, repeat=_ROUNDS)
         result.append(Cost(n, numbers, comparisons, min(runs) / _DECKS))
     return result

@@ -61,7 +61,10 @@ METHODS = (*_FAIR, *_WRONG)
 
 
 class NumberSource:
-    """Numbers for many shuffles at once."""
+    """Numbers for many shuffles at once, of one stream of words; `words(count)` gives the next."""
+
+    def __init__(self, words: MoreWords) -> None:
+        self._stream = words
 
     def begin(self, shuffles: int) -> None:
         """Start a batch: rows 0…shuffles−1 are new shuffles."""
@@ -80,17 +83,7 @@ class NumberSource:
 
     def _words(self, rows: Rows) -> Words:
         """The next word of each of these rows."""
-        raise NotImplementedError
-
-
-class WordSource(NumberSource):
-    """One infinite stream of words for all shuffles; `words(count)` returns the next ones."""
-
-    def __init__(self, words: MoreWords) -> None:
-        self.words = words
-
-    def _words(self, rows: Rows) -> Words:
-        return self.words(len(rows))
+        return self._stream(len(rows))
 
 
 class TapeSource(NumberSource):
@@ -114,26 +107,26 @@ class TapeSource(NumberSource):
 
 def number_source(source: str, *, n: int, seed: int | None = None) -> NumberSource:
     """The named source of SOURCES for decks of `n` cards; `seed` is not allowed for `system`."""
-    return (
-        TapeSource(**_tape_parts(seed), n=n) if source == "tape" else word_source(source, seed=seed)
-    )
+    if source == "tape":
+        return TapeSource(**_tape_parts(seed), n=n)
+    return NumberSource(words(source, seed=seed))
 
 
-def word_source(source: str, *, seed: int | None = None) -> WordSource:
-    """A source that is one stream; for `tape`, of one tape over 52 cards."""
+def words(source: str, *, seed: int | None = None) -> MoreWords:
+    """The stream of words of the named source; for `tape`, of one tape over 52 cards."""
     if source == "tape":
         one = tape.words(**_tape_parts(seed), k=0, n=52)
-        return WordSource(lambda count: np.fromiter(islice(one, count), np.uint16, count))
+        return lambda count: np.fromiter(islice(one, count), np.uint16, count)
     if source == "system":
         if seed is not None:
             raise ConfigurationError("The source system takes no seed; name another source.")
-        return WordSource(lambda count: np.frombuffer(os.urandom(2 * count), np.uint16))
+        return lambda count: np.frombuffer(os.urandom(2 * count), np.uint16)
     if source == "pcg64":
         bits = np.random.PCG64(seed or 0)
-        return WordSource(lambda count: bits.random_raw(-(-count // 4)).view(np.uint16)[:count])
+        return lambda count: bits.random_raw(-(-count // 4)).view(np.uint16)[:count]
     if source == "mersenne":
         engine = random.Random(seed or 0)
-        return WordSource(lambda count: np.frombuffer(engine.randbytes(2 * count), np.uint16))
+        return lambda count: np.frombuffer(engine.randbytes(2 * count), np.uint16)
     raise ConfigurationError(f"There is no source {source!r}; use one of {', '.join(SOURCES)}.")
 
 

@@ -41,7 +41,6 @@ ELSEWHERE = (
     "dealer lab run",  # test_lab.py, with fewer shuffles
     "dealer lab check",
     "dealer lab costs",
-    "dealer lab dieharder",
     "dealer lab bits",
 )
 NEEDS_MORE = ("--url", "postgresql:", "--format phh", "$", "--forget")
@@ -83,8 +82,6 @@ def fault_of(line: str) -> str:
             return "" if getattr(command, "invoke_without_command", False) else words[0]
         command = command.commands[words.pop(0)]
     known = {name for one in command.params for name in one.opts} | {"--help", "-h"}
-    if command.name == "dieharder":
-        return ""
     options = (word.partition("=")[0].rstrip(".,:") for word in words if word.startswith("-"))
     return ", ".join(option for option in options if option != "-" and option not in known)
 

@@ -6,8 +6,6 @@ import asyncio
 import hashlib
 import io
 import json
-import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -245,40 +243,6 @@ def test_bits_end_when_the_reader_closes_the_pipe() -> None:
         assert running.stderr.read() == b""
 
 
-STUB = """#!{python}
-import sys
-data = sys.stdin.buffer.read({size})
-print(" ".join(sys.argv[1:]), len(data))
-print("some_test | 0.5 | {verdict}")
-sys.exit({code})
-"""
-
-
-@pytest.mark.parametrize(
-    ("verdict", "code", "ends", "message"),
-    [("PASSED", 0, 0, ""), ("FAILED", 0, 1, "1 test of dieharder failed"), ("", 3, 1, "code 3")],
-)
-def test_dieharder_gets_the_bits_and_its_verdict_counts(
-    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    verdict: str, code: int, ends: int, message: str,
-) -> None:  # fmt: skip
-    program = tmp_path / "dieharder"
-    program.write_text(STUB.format(python=sys.executable, size=300_000, verdict=verdict, code=code))
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    answer = ask("lab", "dieharder", "-d", "0", "--source", "pcg64")
-    assert (answer.code, answer.lines[0]) == (ends, "-g 200 -d 0 300000")
-    assert message in answer.err
-    assert ask("lab", "dieharder", "--source", "pcg64").lines[0] == "-g 200 -a 300000"
-
-
-def test_without_dieharder(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    answer = ask("lab", "dieharder")
-    assert answer.code == 1
-    assert "dieharder is not installed" in answer.err
-
-
 @pytest.mark.parametrize("package", ["numpy", "scipy"])
 @pytest.mark.parametrize("command", ["run", "check", "exact", "costs", "table", "bits"])
 def test_missing_packages_are_reported_with_the_command_to_install_them(
@@ -303,7 +267,6 @@ def test_missing_packages_are_reported_with_the_command_to_install_them(
         ("run", "--deck", "2000"),
         ("run", "--shuffle", "backward", "--steps", "3"),
         ("bits", "--source", "clock"),
-        ("dieharder", "--source", "clock"),
         ("table",),
         ("exact", "--deck", "9"),
     ],

@@ -14,12 +14,12 @@ from dealer.game import shuffle, tape
 from dealer.lab.shuffles import (
     SECRET_BYTES,
     SOURCES,
+    NumberSource,
     TapeSource,
-    WordSource,
     method,
     number_source,
     ordered,
-    word_source,
+    words,
 )
 
 PARTS: dict[str, Any] = {"secret": b"s" * 64, "nonces": [b"n" * 32], "root": b"r" * 32}
@@ -34,7 +34,7 @@ def written(words):
 @pytest.mark.parametrize("bound", [1, 2, 3, 52, 104, 416, 1000, 1024])
 def test_all_words_give_all_numbers_equally_often(bound):
     accepted = 65536 - 65536 % bound
-    source = WordSource(written(range(65536)))
+    source = NumberSource(written(range(65536)))
     numbers = source.draw(bound, np.arange(accepted))
     assert np.bincount(numbers, minlength=bound).tolist() == [accepted // bound] * bound
 
@@ -42,13 +42,13 @@ def test_all_words_give_all_numbers_equally_often(bound):
 def test_a_rejected_word_is_skipped_as_by_the_tape():
     limit = 65536 - 65536 % 52
     words = [limit, 7, limit + 1, 65535, limit - 1, 53]
-    assert WordSource(written(words)).draw(52, np.arange(3)).tolist() == [1, 7, 51]
+    assert NumberSource(written(words)).draw(52, np.arange(3)).tolist() == [1, 7, 51]
 
 
 @pytest.mark.parametrize("bound", [0, 1025])
 def test_a_bound_outside_the_range_is_an_error(bound):
     source = number_source("pcg64", n=52)
-    assert isinstance(source, WordSource)
+    assert isinstance(source, NumberSource)
     with pytest.raises(ValueError, match="bound"):
         source.draw(bound, np.arange(1))
 
@@ -86,25 +86,22 @@ def test_a_seed_determines_the_numbers(source):
 
     assert numbers(7) == numbers(7)
     assert numbers(7) != numbers(8)
-    assert (
-        word_source(source, seed=7).words(9).tolist()
-        == word_source(source, seed=7).words(9).tolist()
-    )
+    assert words(source, seed=7)(9).tolist() == words(source, seed=7)(9).tolist()
 
 
 @pytest.mark.parametrize("source", ["system", "tape"])
 def test_without_a_seed_the_numbers_are_new(source):
-    assert word_source(source).words(64).tolist() != word_source(source).words(64).tolist()
+    assert words(source)(64).tolist() != words(source)(64).tolist()
 
 
 def test_the_mersenne_twister_is_that_of_python():
     data = random.Random(4).randbytes(40)
-    assert word_source("mersenne", seed=4).words(20).tobytes() == data
+    assert words("mersenne", seed=4)(20).tobytes() == data
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_source_gives_the_requested_number_of_words(source):
-    more = word_source(source).words
+    more = words(source)
     assert [len(more(count)) for count in (1, 2, 3, 4, 5, 64, 0)] == [1, 2, 3, 4, 5, 64, 0]
 
 

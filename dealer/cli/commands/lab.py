@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -345,46 +342,17 @@ def bits(
     dealer lab bits | dieharder -a -g 200
     ```
     """
+    _require_packages()
+    from dealer.lab.shuffles import words
+
+    with usage_errors():
+        more = words(source, seed=seed)
+    out, left = sys.stdout.buffer, count
     with suppress(ClosedPipe):  # here the reader decides how much it gets
-        _pour(sys.stdout.buffer, _pieces(source, seed), count)
-
-
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def dieharder(context: typer.Context, source: Source = "tape", seed: Seed = None) -> None:
-    """Test the words of a source with dieharder, which must be installed.
-
-    Further arguments are passed to it; without any it runs all its tests, which takes hours. The
-    exit code is 1 if a test failed.
-
-    ```
-    dealer lab dieharder
-    dealer lab dieharder -d 0 -t 200
-    ```
-    """
-    pieces = _pieces(source, seed)
-    program = shutil.which("dieharder")
-    if program is None:
-        raise ConfigurationError(
-            "dieharder is not installed; install it with: apt install dieharder"
-        )
-    command = [program, "-g", "200", *(context.args or ["-a"])]
-    failed = 0
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        feeder = Thread(target=_pour, args=(running.stdin, pieces), daemon=True)
-        feeder.start()
-        for line in running.stdout:
-            text = line.decode(errors="replace").rstrip()
-            failed += "FAILED" in text
-            echo(text)
-        code = running.wait()
-        feeder.join()
-    if code:
-        raise ConfigurationError(f"dieharder exited with code {code}.")
-    if failed:
-        echo_err(f"{amount(failed, 'test')} of dieharder failed.")
-    _exit_unless(not failed)
+        while left is None or left > 0:
+            out.write(more(_PIECE).astype(">u2").tobytes()[:left])
+            left = None if left is None else left - 2 * _PIECE
+        out.flush()
 
 
 def _exit_unless(fair: bool) -> None:
@@ -392,14 +360,14 @@ def _exit_unless(fair: bool) -> None:
         raise typer.Exit(1)
 
 
-def _each(what: str, names: Any, work: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+def _each(what: str, names: Any, work: Callable[[str], Any]) -> list[tuple[str, Any]]:
     """Each name and what `work` gives for it, under one progress bar."""
     results = []
     with progress(what) as step:
         for done, name in enumerate(names):
             step(done, len(names))
             results.append((name, work(name)))
-    return iter(results)
+    return results
 
 
 def _experiment(
@@ -434,25 +402,6 @@ async def _closed(database: str) -> list[str]:
 
     async with await AsyncLog.open(database, None) as log:
         return [found.table for found in await log.tables() if found.closed]
-
-
-def _pieces(source: str, seed: int | None) -> Iterator[bytes]:
-    _require_packages()
-    from dealer.lab.shuffles import word_source
-
-    with usage_errors():
-        more = word_source(source, seed=seed).words
-    return (more(_PIECE).astype(">u2").tobytes() for _ in iter(int, 1))
-
-
-def _pour(into: IO[bytes], pieces: Iterator[bytes], left: int | None = None) -> None:
-    """Write the pieces, or `left` bytes of them, until the reader closes the pipe."""
-    with suppress(BrokenPipeError):
-        for piece in pieces:
-            into.write(piece if left is None else piece[:left])
-            if left is not None and (left := left - len(piece)) <= 0:
-                break
-        into.flush()
 
 
 def _require_packages() -> None:
