@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from logging import Logger
 from typing import NoReturn
 
 from dealer.errors import DealerError
@@ -39,19 +41,20 @@ class Backoff:
 
 
 class LastingFailure:
-    """When a failure that is met again and again is logged: at once, then once a minute."""
+    """Logs a failure that is met again and again as `event`: at once, then once a minute."""
 
-    __slots__ = ("_due",)
+    __slots__ = ("_due", "_event", "_log")
 
-    def __init__(self) -> None:
+    def __init__(self, log: Logger, event: str) -> None:
+        self._log = log
+        self._event = event
         self._due: float | None = None
 
-    def to_be_logged(self, now: float) -> bool:
-        """Whether to log the failure that was met at `now`, in seconds of a monotonic clock."""
-        if self._due is not None and now < self._due:
-            return False
-        self._due = now + LOG_SECONDS
-        return True
+    def met(self, error: Exception, now: float, **fields: object) -> None:
+        """Log `error`, if that is due `now`: in seconds of a monotonic clock."""
+        if self._due is None or now >= self._due:
+            self._due = now + LOG_SECONDS
+            self._log.error(self._event, extra={"fields": {**fields, "says": str(error)}})
 
     def ended(self) -> None:
         """An attempt succeeded: the next failure is a new one."""
@@ -75,19 +78,64 @@ def around(seconds: float) -> float:
     return seconds / 2 + jittered(seconds)
 
 
-async def poll(seconds: float, work: Callable[[], Awaitable[object]]) -> NoReturn:
-    """Await `work()` again and again until cancelled, each time after so many seconds.
+class Polls:
+    """Awaits `work()` again and again, and `delay` seconds after `wake`, if that is earlier.
 
-    A DealerError, as of a database that is away, is left to the next time. Any other exception is
-    a bug, which is reported to the loop; it does not end the polling either.
+    A DealerError, as of a database that is away, is passed to `failure`, if there is one. The work
+    is repeated after about `retry` seconds, or at the next poll without them. Any other exception
+    is a bug, which is reported to the loop; it does not end the polls either.
+
+    `seconds` is the time from one poll to the next, `polling` whether the present work is one.
     """
-    while True:
-        await asyncio.sleep(seconds)
+
+    def __init__(
+        self,
+        work: Callable[[], Awaitable[object]],
+        *,
+        delay: float = 0.0,
+        retry: float | None = None,
+        failure: LastingFailure | None = None,
+    ) -> None:
+        self.seconds = 0.0
+        self.polling = False
+        self._work = work
+        self._delay = delay
+        self._retry = retry
+        self._failure = failure
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Await the work soon."""
+        self._woken.set()
+
+    async def run(self, seconds: float, *, at_once: bool = False) -> NoReturn:
+        """Poll until cancelled, each time after so many `seconds`, or first `at_once`."""
+        loop = asyncio.get_running_loop()
+        self.seconds = seconds
+        due = loop.time() + (0.0 if at_once else seconds)
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._woken.wait()
+                    await asyncio.sleep(self._delay)
+            self._woken.clear()
+            self.polling = loop.time() >= due
+            if not await self._succeeds(loop) and self._retry is not None:
+                self._woken.set()
+                await asyncio.sleep(around(self._retry))
+            if self.polling:
+                due = loop.time() + self.seconds
+
+    async def _succeeds(self, loop: asyncio.AbstractEventLoop) -> bool:
         try:
-            await work()
-        except DealerError:
-            continue
+            await self._work()
+        except DealerError as error:
+            if self._failure is not None:
+                self._failure.met(error, loop.time())
+            return False
         except Exception as error:
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "polling failed", "exception": error}
-            )
+            loop.call_exception_handler({"message": "polling failed", "exception": error})
+            return False
+        if self._failure is not None:
+            self._failure.ended()
+        return True

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from logging import getLogger
 
 import pytest
 
-from dealer.backoff import Backoff, around, jittered, poll
+from dealer.backoff import Backoff, LastingFailure, Polls, around, jittered
 from dealer.errors import DatabaseUnavailable
 
 
@@ -53,7 +54,7 @@ async def test_a_poll_goes_on_after_errors_and_reports_bugs() -> None:
             raise ZeroDivisionError
         done.set()
 
-    polling = asyncio.create_task(poll(0.0, work))
+    polling = asyncio.create_task(Polls(work).run(0.0))
     assert calls == []
     await done.wait()
     polling.cancel()
@@ -61,3 +62,42 @@ async def test_a_poll_goes_on_after_errors_and_reports_bugs() -> None:
         await polling
     assert len(calls) >= 3
     assert reported == [ZeroDivisionError]
+
+
+async def test_work_is_awaited_after_a_wake_and_again_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
+    done, runs = asyncio.Event(), list[bool]()
+
+    async def work() -> None:
+        runs.append(polls.polling)
+        if len(runs) < 4:
+            raise DatabaseUnavailable("away")
+        done.set()
+
+    failure = LastingFailure(getLogger("dealer.test"), "work failed")
+    polls = Polls(work, retry=0.0, failure=failure)
+    polling = asyncio.create_task(polls.run(3600.0, at_once=True))
+    await done.wait()
+    assert runs == [True, False, False, False]
+    assert caplog.messages == ["work failed"]
+    done.clear()
+    polls.wake()
+    await done.wait()
+    assert len(runs) == 5
+    polling.cancel()
+    await asyncio.wait([polling])
+
+
+def test_a_failure_that_lasts_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    failure, error = LastingFailure(getLogger("dealer.test"), "failed"), DatabaseUnavailable("away")
+    for now in (10.0, 40.0, 69.9):
+        failure.met(error, now)
+    assert len(caplog.records) == 1
+    failure.met(error, 70.0, table="t")
+    assert len(caplog.records) == 2
+    assert vars(caplog.records[1])["fields"] == {"table": "t", "says": "away"}
+    failure.ended()
+    failure.met(error, 71.0)
+    assert len(caplog.records) == 3

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from logging import getLogger
 
-from dealer.backoff import LastingFailure, around
-from dealer.errors import DealerError
+from dealer.backoff import LastingFailure, Polls
 from dealer.eventlog import Append, Log
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.recent import RecentEvents
@@ -61,9 +59,13 @@ class FeedScheduler:
         self._recent = recent
         self._enabled = enabled
         self._hinted: set[bytes] = set()
-        self._hint = asyncio.Event()
+        self._polls = Polls(
+            self._work,
+            delay=SECONDS,
+            retry=RETRY_SECONDS,
+            failure=LastingFailure(_log, "feed not written, retrying"),
+        )
         self._lock = asyncio.Lock()
-        self._failure = LastingFailure()
         self._searched: Mapping[bytes, int] = {}
         self._search_due = 0.0
         self.behind_since: float | None = None
@@ -76,7 +78,7 @@ class FeedScheduler:
             self.behind_events += len(append.rows)
         if self._hinted and self.behind_since is None:
             self.behind_since = asyncio.get_running_loop().time()
-            self._hint.set()
+            self._polls.wake()
 
     @property
     def lag_seconds(self) -> float:
@@ -87,34 +89,15 @@ class FeedScheduler:
 
     async def run(self) -> None:
         """Sequence until cancelled; after a failure of the database, try again."""
-        loop = asyncio.get_running_loop()
-        poll_due = loop.time()
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(poll_due):
-                    await self._hint.wait()
-                    await asyncio.sleep(SECONDS)
-            poll = loop.time() >= poll_due
-            if not self._enabled():
-                self._forget()
-                self._recent.follow(False)
-                await asyncio.sleep(POLL_SECONDS)
-                continue
-            try:
-                await self._sequence(poll=poll)
-                self._failure.ended()
-            except Exception as error:
-                if not isinstance(error, DealerError):
-                    loop.call_exception_handler(
-                        {"message": "writing the feed failed", "exception": error}
-                    )
-                elif self._failure.to_be_logged(loop.time()):
-                    _log.error("feed not written, retrying", extra={"fields": {"says": str(error)}})
-                self._hint.set()
-                await asyncio.sleep(around(RETRY_SECONDS))
-            if poll:
-                followed = self._head.followers > 0
-                poll_due = loop.time() + (POLL_FOLLOWED_SECONDS if followed else POLL_SECONDS)
+        await self._polls.run(POLL_SECONDS, at_once=True)
+
+    async def _work(self) -> None:
+        if not self._enabled():
+            self._forget()
+            self._recent.follow(False)
+            return
+        await self._sequence(poll=self._polls.polling)
+        self._polls.seconds = POLL_FOLLOWED_SECONDS if self._head.followers else POLL_SECONDS
 
     async def up_to_date(self) -> None:
         """Wait until every event that is committed now is in the feed; raises DatabaseError."""
@@ -157,7 +140,6 @@ class FeedScheduler:
 
     def _forget(self) -> None:
         self._hinted = set()
-        self._hint.clear()
         self.behind_since, self.behind_events = None, 0
 
 

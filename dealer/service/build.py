@@ -292,7 +292,7 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
         written = [append for append, result in batch if type(result) is Appended and append.rows]
         if not written:
             return
-        service.projection.on_commit(len(written))
+        service.projection.on_commit()
         if keys.any_reads():
             feed.scheduler.on_commit(written)
         if hints is not None:
@@ -300,10 +300,10 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
             hints.notify(table for table in tables if not service.presence.alone(table))
 
     log.writer.commit_listeners.append(on_commit)
-    service.projection.start()
     if hints is not None:
         hints.start()
     works = BackgroundTasks()
+    works.start(service.projection.run())
     works.start(service.head_poller.run())
     works.start(service.maintenance.run(log))
     works.start(keys.run(log))
@@ -314,7 +314,6 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
         yield
     finally:
         await works.close()
-        service.projection.close()
         await service.close()
         if hints is not None:
             await hints.close()

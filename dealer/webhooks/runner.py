@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from functools import partial
 from logging import getLogger
 
-from dealer.backoff import Backoff, LastingFailure, poll
+from dealer.backoff import Backoff, LastingFailure, Polls
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
 from dealer.eventlog import Log, services
 from dealer.eventlog.admin import JournalEntry
@@ -83,7 +83,10 @@ class WebhookRunner:
         self._random = random
         self._node = random(8)
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._failures: defaultdict[int, LastingFailure] = defaultdict(LastingFailure)
+        # By the number of the webhook.
+        self._failures = defaultdict[int, LastingFailure](
+            partial(LastingFailure, _log, "webhook delivery interrupted")
+        )
         self.delivered = 0
         self.failed = 0
         self.failing = 0
@@ -92,7 +95,7 @@ class WebhookRunner:
     async def run(self) -> None:
         """Claim and deliver until cancelled; while the database is unavailable, try again."""
         try:
-            await poll(POLL_SECONDS, self._claim)
+            await Polls(self._claim).run(POLL_SECONDS)
         finally:
             for task in self._tasks.values():
                 task.cancel()
@@ -155,9 +158,8 @@ class WebhookRunner:
                 await run_together(works, until=asyncio.FIRST_COMPLETED)
         except DealerError as error:
             # The next look claims it again, and may meet the same.
-            if self._failures[webhook.id].to_be_logged(asyncio.get_running_loop().time()):
-                fields = {"webhook": webhook.id, "says": str(error)}
-                _log.error("webhook delivery interrupted", extra={"fields": fields})
+            now = asyncio.get_running_loop().time()
+            self._failures[webhook.id].met(error, now, webhook=webhook.id)
 
     async def _hold(self, webhook: StoredWebhook) -> None:
         """Renew the lease; returns when this node has lost it, or the key was revoked."""

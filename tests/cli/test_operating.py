@@ -84,6 +84,12 @@ def events() -> set[str]:
         if path.is_relative_to(DEALER / "client"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                # Also as in `partial(LastingFailure, _log, "…")`.
+                case ast.Call(func=ast.Name("LastingFailure"), args=[_, ast.Constant(str(name))]):
+                    found.add(name)
+                case ast.Call(args=[ast.Name("LastingFailure"), _, ast.Constant(str(name))]):
+                    found.add(name)
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             if ast.unparse(node.func.value) not in LOGGERS:

@@ -96,7 +96,7 @@ async def test_a_draw_calls_few_functions_of_few_files(
             await player.call("deck.draw")
         assert service.projection is not None
         await service.projection.up_to_date()
-        monkeypatch.setattr(service.projection, "_seconds", 600.0)
+        monkeypatch.setattr(service.projection._polls, "_delay", 600.0)
         monkeypatch.setattr(service.log.writer._policy, "on_loop", True)
         calls: Counter[str] = Counter()
         before = Counter(hooked_threads)

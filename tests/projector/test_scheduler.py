@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
-from dealer.errors import ConcurrentUpdate, DatabaseReplaced
+from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Append, Appended, Log
 from dealer.eventlog.recent import RecentEvents
 from dealer.projector import scheduler as module
@@ -32,6 +33,16 @@ async def append(log: Log, game: Game) -> None:
     game.logged = len(game.rows)
 
 
+@asynccontextmanager
+async def running(scheduler: ProjectionScheduler) -> AsyncIterator[None]:
+    task = asyncio.create_task(scheduler.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
 async def lagging(log: Log) -> list[Any]:
     """Tables whose read models lag behind their newest version."""
     return await log.fetch("SELECT table_id FROM stream WHERE version > projected")
@@ -47,53 +58,46 @@ async def test_events_that_an_earlier_process_left_are_projected_at_the_start(lo
     game = short_game()
     await append(log, game)
     scheduler = ProjectionScheduler(log, RecentEvents())
-    scheduler.start()
-    await until_nothing_lags(log)
+    async with running(scheduler):
+        await until_nothing_lags(log)
     assert scheduler.projector.done == len(game.rows)
-    scheduler.close()
 
 
-async def test_it_waits_for_a_number_of_appends(log: Log) -> None:
-    game = Game()
-    scheduler = ProjectionScheduler(log, RecentEvents(), appends=3, seconds=3600)
-    for number in range(2):
-        game.sit(f"player {number}")
-        await append(log, game)
-        scheduler.on_commit(1)
-    await log.run_when_idle(lambda connection: False)
-    assert len(await lagging(log)) == 1
-    game.sit("the third")
-    await append(log, game)
-    scheduler.on_commit(1)
-    await until_nothing_lags(log)
-    scheduler.close()
+async def test_appends_are_projected_after_a_delay(log: Log) -> None:
+    scheduler = ProjectionScheduler(log, RecentEvents(), seconds=0.01)
+    async with running(scheduler):
+        await scheduler.up_to_date()
+        await append(log, Game())
+        scheduler.on_commit()
+        await until_nothing_lags(log)
 
 
-async def test_few_appends_are_projected_after_a_delay(log: Log) -> None:
-    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1000, seconds=0.01)
-    await append(log, Game())
-    scheduler.on_commit(1)
-    await until_nothing_lags(log)
-    scheduler.close()
+async def test_appends_wait_for_the_end_of_the_delay(log: Log) -> None:
+    scheduler = ProjectionScheduler(log, RecentEvents(), seconds=3600)
+    async with running(scheduler):
+        await scheduler.up_to_date()
+        await append(log, Game())
+        scheduler.on_commit()
+        await log.run_when_idle(lambda connection: False)
+        assert len(await lagging(log)) == 1
 
 
 async def test_up_to_date_waits_until_the_whole_log_is_projected(log: Log) -> None:
     scheduler = ProjectionScheduler(log, RecentEvents(), seconds=3600)
     game = short_game()
     await append(log, game)
-    scheduler.on_commit(1)
+    scheduler.on_commit()
     await scheduler.up_to_date()
     assert await lagging(log) == []
     found = await log.fetch("SELECT count(*) FROM draws WHERE table_id = ?", (game.id.hex(),))
     assert found[0][0] == 5
-    scheduler.close()
 
 
 async def test_a_failed_projection_is_retried(
     log: Log, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
-    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1)
+    scheduler = ProjectionScheduler(log, RecentEvents())
     await append(log, Game())
     await log.run_when_idle(
         lambda connection: (
@@ -102,45 +106,41 @@ async def test_a_failed_projection_is_retried(
     )
     game = Game("b").sit("Ada")
     await append(log, game)
-    scheduler.on_commit(1)
-    async with asyncio.timeout(20):
-        while not caplog.records:
-            await lagging(log)
-    assert "projection failed" in caplog.text
-    await log.run_when_idle(
-        lambda connection: (
-            bool(connection.exec_driver_sql("ALTER TABLE hidden RENAME TO seats")) and False
+    async with running(scheduler):
+        async with asyncio.timeout(20):
+            while not caplog.records:
+                await lagging(log)
+        assert "projection failed" in caplog.text
+        await log.run_when_idle(
+            lambda connection: (
+                bool(connection.exec_driver_sql("ALTER TABLE hidden RENAME TO seats")) and False
+            )
         )
-    )
-    await until_nothing_lags(log)
-    scheduler.close()
+        await until_nothing_lags(log)
 
 
-async def test_a_failure_that_lasts_is_logged_once_a_minute(
+async def test_a_failure_that_lasts_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The file was deleted: every attempt fails until the server is restarted."""
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.0)
-    now = 1000.0
-    monkeypatch.setattr(module, "monotonic", lambda: now)
     log = await Log.open(f"sqlite:///{tmp_path}/dealer.db")
-    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1)
+    scheduler = ProjectionScheduler(log, RecentEvents(), seconds=0.0)
+    attempts, failed = 0, asyncio.Event()
+    rolled_back = scheduler.projector.rolled_back
+
+    def count() -> None:
+        nonlocal attempts
+        attempts += 1
+        rolled_back()
+        if attempts == 4:
+            failed.set()
+
+    monkeypatch.setattr(scheduler.projector, "rolled_back", count)
     (tmp_path / "dealer.db").unlink()
-
-    async def fails(times: int) -> None:
-        for _ in range(times):
-            running = scheduler._begin()
-            assert running is not None
-            with pytest.raises(DatabaseReplaced):
-                await running
-            await asyncio.sleep(0)  # its callback has been called
-
-    await fails(3)
+    async with running(scheduler), asyncio.timeout(20):
+        await failed.wait()
     assert caplog.text.count("projection failed") == 1
-    now += 61.0
-    await fails(3)
-    assert caplog.text.count("projection failed") == 2
-    scheduler.close()
     await log.close()
 
 
@@ -153,9 +153,9 @@ async def test_the_lag_is_the_age_of_the_oldest_append_that_is_not_projected(
     scheduler = ProjectionScheduler(log, RecentEvents(), seconds=3600)
     assert scheduler.lag_seconds == 0
     await append(log, Game())
-    scheduler.on_commit(1)
+    scheduler.on_commit()
     now += 7
-    scheduler.on_commit(1)
+    scheduler.on_commit()
     assert scheduler.lag_seconds == 7
     slice_ = scheduler.projector.slice
 
@@ -166,19 +166,18 @@ async def test_the_lag_is_the_age_of_the_oldest_append_that_is_not_projected(
     with pytest.raises(ConcurrentUpdate):
         await scheduler.up_to_date()
     now += 3
-    scheduler.on_commit(1)
+    scheduler.on_commit()
     assert scheduler.lag_seconds == 10  # a failure does not reset the lag
     monkeypatch.setattr(scheduler.projector, "slice", slice_)
     await scheduler.up_to_date()
     assert scheduler.lag_seconds == 0
     assert sum(scheduler.slice_seconds.counts) == 2
-    scheduler.close()
 
 
 async def test_an_append_during_a_slice_is_projected(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scheduler = ProjectionScheduler(log, RecentEvents(), appends=1, seconds=3600)
+    scheduler = ProjectionScheduler(log, RecentEvents(), seconds=0.0)
     resume = threading.Event()
     slice_ = scheduler.projector.slice
 
@@ -188,29 +187,26 @@ async def test_an_append_during_a_slice_is_projected(
         return False
 
     monkeypatch.setattr(scheduler.projector, "slice", finds_no_events)
-    scheduler.start()
-    appended = log.append(Append((game := Game()).id, 0, game.rows))
-    scheduler.on_commit(1)
-    resume.set()
-    await appended
-    await until_nothing_lags(log)
-    scheduler.close()
+    async with running(scheduler):
+        appended = log.append(Append((game := Game()).id, 0, game.rows))
+        scheduler.on_commit()
+        resume.set()
+        await appended
+        await until_nothing_lags(log)
 
 
 async def test_closing_the_log_first_is_no_error(file: Path) -> None:
     log = await Log.open(f"sqlite:///{file}", wal_pages=50)
     scheduler = ProjectionScheduler(log, RecentEvents(), seconds=0.001)
     await append(log, Game())
-    scheduler.on_commit(1)
-    await log.close()
-    scheduler.on_commit(100)
-    scheduler.start()
-    scheduler.close()
+    async with running(scheduler):
+        scheduler.on_commit()
+        await log.close()
+        scheduler.on_commit()
     log = await Log.open(f"sqlite:///{file}", wal_pages=50)
     later = ProjectionScheduler(log, RecentEvents())
     await later.up_to_date()
     assert await lagging(log) == []
-    later.close()
     await log.close()
 
 
@@ -218,11 +214,10 @@ async def test_a_rebuild_runs_next_to_the_scheduler(log: Log) -> None:
     game = short_game()
     await append(log, game)
     scheduler = ProjectionScheduler(log, RecentEvents())
-    scheduler.start()
-    rebuild = Rebuild(events=10)
-    await log.run_when_idle(rebuild.slice)
-    assert rebuild.done == len(game.rows)
-    assert rebuild.different == 0
-    await scheduler.up_to_date()
-    assert await lagging(log) == []
-    scheduler.close()
+    async with running(scheduler):
+        rebuild = Rebuild(events=10)
+        await log.run_when_idle(rebuild.slice)
+        assert rebuild.done == len(game.rows)
+        assert rebuild.different == 0
+        await scheduler.up_to_date()
+        assert await lagging(log) == []

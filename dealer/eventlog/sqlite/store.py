@@ -98,7 +98,7 @@ class SqliteStore:
         self._waits = True
         self._looks = 0
         self._streams: dict[bytes, int] = {}
-        self._failure = LastingFailure()  # of the WAL checkpoints
+        self._failure = LastingFailure(_log, "WAL checkpoint failed")
 
     def open(self) -> None:
         """Connect, migrate and grow the WAL; raises DatabaseError."""
@@ -180,8 +180,7 @@ class SqliteStore:
             fault = translate(error, name=self.name)
             if not isinstance(fault, DatabaseLocked):
                 self._disconnect()
-                if self._failure.to_be_logged(monotonic()):
-                    _log.error("WAL checkpoint failed", extra={"fields": {"says": str(fault)}})
+                self._failure.met(fault, monotonic())
 
     def maintenance_due(self) -> bool:
         # Every fourth look is soon enough for a WAL of the usual size.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
-from dealer.backoff import poll
+from dealer.backoff import Polls
 from dealer.errors import ConfigurationError
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.services import StoredWebhook, stored_keys
@@ -125,4 +125,4 @@ class ServiceKeys:
 
     async def run(self, log: ReadOnlyLog) -> None:
         """Poll until cancelled; while the database is unavailable the last known keys apply."""
-        await poll(POLL_SECONDS, partial(self.refresh, log))
+        await Polls(partial(self.refresh, log)).run(POLL_SECONDS)

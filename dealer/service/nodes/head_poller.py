@@ -6,9 +6,9 @@ between nodes only bring the poll of a table forward.
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 
+from dealer.backoff import Polls
 from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.commands.table_lifecycle import TableLifecycle
@@ -37,41 +37,27 @@ class HeadPoller:
         self._lifecycle = lifecycle
         self._checkpoints = checkpoints
         self._presence = presence
-        self._hint = asyncio.Event()
+        self._polls = Polls(self._poll)
         self._hinted: set[bytes] = set()
 
     def on_hint(self, tables: set[bytes]) -> None:
         """Poll these tables now, if they have subscribers: another process may have written."""
         self._presence.on_hint(tables)
         self._hinted |= tables
-        self._hint.set()
+        self._polls.wake()
 
     async def run(self) -> None:
         """Poll until cancelled; while the database is unavailable, try again each second."""
-        loop = asyncio.get_running_loop()
-        due = loop.time() + POLL_SECONDS
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(due):
-                    await self._hint.wait()
-            self._hint.clear()
-            hinted, self._hinted = self._hinted, set()
-            followed = [live_table for live_table in self._cache if live_table.subscribers]
-            poll = loop.time() >= due
-            if poll:
-                due = loop.time() + POLL_SECONDS
-            else:
-                followed = [live_table for live_table in followed if live_table.id in hinted]
-            try:
-                await self.check(followed)
-                if poll:
-                    await self._presence.exchange(followed)
-            except DealerError:
-                continue
-            except Exception as error:
-                loop.call_exception_handler(
-                    {"message": "polling the heads failed", "exception": error}
-                )
+        await self._polls.run(POLL_SECONDS)
+
+    async def _poll(self) -> None:
+        hinted, self._hinted = self._hinted, set()
+        followed = [live_table for live_table in self._cache if live_table.subscribers]
+        if not self._polls.polling:
+            followed = [live_table for live_table in followed if live_table.id in hinted]
+        await self.check(followed)
+        if self._polls.polling:
+            await self._presence.exchange(followed)
 
     async def check(self, followed: list[LiveTable]) -> None:
         """Catch up with the log if a table is lagging, or if the log was rewound."""

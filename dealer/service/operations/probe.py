@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from mmap import mmap
 
-from dealer.backoff import poll
+from dealer.backoff import Polls
 from dealer.errors import DatabaseReplaced, DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.health import ProjectorLag, projector_lag, require_write, require_write_lock
@@ -99,7 +99,7 @@ class Probe:
 
     async def run(self) -> None:
         """Check once a second until cancelled."""
-        await poll(SECONDS, self.check)
+        await Polls(self.check).run(SECONDS)
 
     async def check(self) -> None:
         """Check now; the log has a line when the result differs from the last one."""

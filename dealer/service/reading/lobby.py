@@ -17,7 +17,7 @@ from collections import Counter
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
-from dealer.backoff import poll
+from dealer.backoff import Polls
 from dealer.errors import DealerError
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.keys import HouseKeys
@@ -76,7 +76,7 @@ class Openers:
 
     async def run(self) -> None:
         """Call `write` every second until cancelled; after an error the openers are retried."""
-        await poll(EVERY_SECONDS, self.write)
+        await Polls(self.write).run(EVERY_SECONDS)
 
 
 LISTED = 100
