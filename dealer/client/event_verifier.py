@@ -196,6 +196,7 @@ class TableEvent(NamedTuple):
     event: Event
 
 
+@dataclass(kw_only=True, eq=False)
 class Evidence:
     """What contradicts what: signed heads (C2SP notes) and the frames that do not fit them.
 
@@ -203,24 +204,13 @@ class Evidence:
     this client received.
     """
 
-    def __init__(
-        self,
-        *,
-        table: str,
-        key: str,
-        sentence: str,
-        version: int,
-        notes: tuple[str, ...],
-        frames: tuple[Frame, ...] = (),
-        leaves: tuple[str, ...] = (),
-    ) -> None:
-        self.table = table
-        self.key = key
-        self.sentence = sentence
-        self.version = version
-        self.notes = notes
-        self.frames = frames
-        self.leaves = leaves
+    table: str
+    key: str
+    sentence: str
+    version: int
+    notes: tuple[str, ...]
+    frames: tuple[Frame, ...] = ()
+    leaves: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The members, of JSON values."""

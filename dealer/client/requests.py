@@ -21,6 +21,7 @@ NOT_RETRIED = (errors.ShuffleRunning, errors.Disabled)
 """Temporary refusals that are not retried: they last longer than a retry would wait."""
 
 
+@dataclass(kw_only=True, eq=False)
 class RetryPolicy:
     """Timeouts in seconds, and the backoff and number of retries.
 
@@ -31,24 +32,13 @@ class RetryPolicy:
     `attempts` times.
     """
 
-    def __init__(
-        self,
-        *,
-        open: float = 10.0,
-        silence: float = 20.0,
-        answer: float = 10.0,
-        backoff: float = 0.2,
-        backoff_max: float = 10.0,
-        away: float = 300.0,
-        attempts: int = 8,
-    ) -> None:
-        self.open = open
-        self.silence = silence
-        self.answer = answer
-        self.backoff = backoff
-        self.backoff_max = backoff_max
-        self.away = away
-        self.attempts = attempts
+    open: float = 10.0
+    silence: float = 20.0
+    answer: float = 10.0
+    backoff: float = 0.2
+    backoff_max: float = 10.0
+    away: float = 300.0
+    attempts: int = 8
 
 
 @dataclass(eq=False, slots=True)
