@@ -233,18 +233,11 @@ else:
     Database, HouseKey, Marks = option("database"), option("house_key"), option("marks")
     ArchiveFolder, Packs, Games = option("archive"), option("packs"), option("games")
 
-TableId = Annotated[
-    str,
-    argument(
-        "TABLE", "The table's id, or a prefix of it that no other table has.", callback=_table
-    ),
-]
-OneTable = Annotated[
-    str | None,
-    argument(
-        "TABLE", "The table's id, or a prefix of it that no other table has.", callback=_table
-    ),
-]
+_TABLE = argument(
+    "TABLE", "The table's id, or a prefix of it that no other table has.", callback=_table
+)
+TableId = Annotated[str, _TABLE]
+OneTable = Annotated[str | None, _TABLE]
 TableOrFile = Annotated[
     str,
     argument(

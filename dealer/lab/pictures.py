@@ -88,10 +88,10 @@ def _blocks(tally: Tally) -> tuple[NDArray[np.float64], float]:
     """Relative deviation of each cell, the top place first, and its standard deviation if fair."""
     cells = tally.cells[::-1] if tally.k == tally.n else tally.cells
     side = max(1, -(-tally.n // _BLOCKS))
-    rows = np.add.reduceat(cells, np.arange(0, cells.shape[0], side), axis=0)
-    blocks = np.add.reduceat(rows, np.arange(0, cells.shape[1], side), axis=1)
-    ones = np.add.reduceat(np.ones_like(cells), np.arange(0, cells.shape[0], side), axis=0)
-    areas = np.add.reduceat(ones, np.arange(0, cells.shape[1], side), axis=1)
+    tops, lefts = (np.arange(0, length, side) for length in cells.shape)
+    blocks = np.add.reduceat(np.add.reduceat(cells, tops, axis=0), lefts, axis=1)
+    tall, wide = cells.shape
+    areas = np.outer(np.diff(tops, append=tall), np.diff(lefts, append=wide))
     fair = areas * (tally.shuffles / max(tally.n, 1))
     return blocks / fair - 1, 1 / math.sqrt(float(fair.max(initial=1.0)))
 

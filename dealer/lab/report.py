@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtr, chdtrc, erfc
+from scipy.special import chdtr, chdtrc, ndtr
 
 from dealer.lab.experiment import Counted, Counts, Tally
 
@@ -285,7 +285,7 @@ def chi_square_p(x: float, df: int) -> float:
 
 def normal_p(z: float) -> float:
     """The two-sided p-value of `z` standard deviations."""
-    return float(erfc(abs(z) / 2**0.5))
+    return 2 * float(ndtr(-abs(z)))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -341,15 +341,12 @@ def histogram(tally: Tally) -> Histogram:
 
 def _bell(off: NDArray[np.float64]) -> list[Bar]:
     edges = np.arange(-_EDGE, _EDGE + _WIDTH, _WIDTH)
-    bins = np.searchsorted(edges, off, side="right")
-    counts = np.bincount(bins, minlength=len(edges) + 1)
-    below = [0.0, *(math.erfc(-edge / math.sqrt(2)) / 2 for edge in edges), 1.0]
+    bounds = np.concatenate(([-np.inf], edges, [np.inf]))
+    counts, _ = np.histogram(off, bounds)
+    fair = len(off) * np.diff(ndtr(bounds))
     labels = [f"under {edges[0]:g}", *(f"{edge:g} to {edge + _WIDTH:g}" for edge in edges[:-1])]
     labels.append(f"over {edges[-1]:g}")
-    return [
-        Bar(label, int(count), len(off) * (below[place + 1] - below[place]))
-        for place, (label, count) in enumerate(zip(labels, counts, strict=True))
-    ]
+    return list(map(Bar, labels, counts.tolist(), fair.tolist()))
 
 
 def lines(shown: Histogram, *, width: int = 48) -> list[str]:
