@@ -10,11 +10,12 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from threading import Thread
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from dealer.analysis.open_bundle import PastTable, Viewer, past_table
 from dealer.analysis.records import LoggedEvent, LoggedRound, LoggedShuffle, LoggedTable
@@ -359,6 +360,7 @@ def _ended(shuffle: LoggedShuffle, entry: LoggedEvent, outcome: str) -> LoggedSh
 
 
 T = TypeVar("T")
+P = ParamSpec("P")
 AnyPath = str | os.PathLike[str]
 
 
@@ -384,6 +386,16 @@ def open_log(url: AnyPath, *, house_key: AnyPath | None = None) -> OpenLog:
         # Not looked for next to the database: an analyst needs no open hands, and would see them.
         None if house_key is None else Path(house_key),
     )
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncLog, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[OpenLog, P], T]:
+    @wraps(method)
+    def run(self: OpenLog, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(method(self._open(), *args, **kwargs))
+
+    return run
 
 
 class OpenLog:
@@ -431,10 +443,6 @@ class OpenLog:
             thread.join()
             loop.close()
 
-    def tables(self) -> list[LoggedTable]:
-        """See `AsyncLog.tables`."""
-        return self._run(self._open().tables())
-
     def events(
         self, table: str, *, after: int = 0, upto: int | None = None
     ) -> Iterator[LoggedEvent]:
@@ -447,33 +455,14 @@ class OpenLog:
         while chunk := self._run(following()):
             yield from chunk
 
-    def rounds(self, table: str) -> list[LoggedRound]:
-        """See `AsyncLog.rounds`."""
-        return self._run(self._open().rounds(table))
-
-    def shuffles(self, table: str, *, round: int | None = None) -> list[LoggedShuffle]:
-        """See `AsyncLog.shuffles`."""
-        return self._run(self._open().shuffles(table, round=round))
-
-    def state(self, table: str, at: int | None = None, *, viewer: Viewer = None) -> PastTable:
-        """See `AsyncLog.state`."""
-        return self._run(self._open().state(table, at, viewer=viewer))
-
-    def bundle(self, table: str) -> list[str]:
-        """See `AsyncLog.bundle`."""
-        return self._run(self._open().bundle(table))
-
-    def verify(self, table: str, *, saved: Sequence[str] = ()) -> Report:
-        """See `AsyncLog.verify`."""
-        return self._run(self._open().verify(table, saved=saved))
-
-    def game(self, table: str) -> Game:
-        """See `AsyncLog.game`."""
-        return self._run(self._open().game(table))
-
-    def query(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
-        """See `AsyncLog.query`."""
-        return self._run(self._open().query(sql, *parameters))
+    tables = _blocking(AsyncLog.tables)
+    rounds = _blocking(AsyncLog.rounds)
+    shuffles = _blocking(AsyncLog.shuffles)
+    state = _blocking(AsyncLog.state)
+    bundle = _blocking(AsyncLog.bundle)
+    verify = _blocking(AsyncLog.verify)
+    game = _blocking(AsyncLog.game)
+    query = _blocking(AsyncLog.query)
 
     def _open(self) -> AsyncLog:
         if self._loop is None and self._log is not None:
