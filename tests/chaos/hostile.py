@@ -142,9 +142,17 @@ async def attack(folder: Path, *, seconds: float, seed: int, only: Sequence[str]
         if code := await server.ended():
             figures.faults.append(f"the server ended with {code}")
     log = server.output.read_text()
-    figures.faults.extend(f"the server's log has {one!r}" for one in MISTAKES if one in log)
+    for mistake in MISTAKES:
+        if mistake in log:
+            figures.faults.append(f"the server's log has {mistake!r}: {_around(log, mistake)}")
     _compare_with_goals(figures)
     return figures
+
+
+def _around(log: str, mistake: str) -> str:
+    """The first mention of a mistake with what was logged after it, such as a traceback."""
+    at = log.rfind("\n", 0, log.index(mistake)) + 1
+    return log[at : at + 3000]
 
 
 async def _phase(

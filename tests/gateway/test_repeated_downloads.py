@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+from typing import Any
 
 import pytest
 
 from dealer.gateway.pages import downloads, histories
 from dealer.gateway.pages.downloads import HistoryCache, compressed
 from tests.gateway.http_client import get
+from tests.gateway.rpc_client import eventually
 from tests.gateway.tables import seat_and_shuffle
 
 pytestmark = pytest.mark.slow
@@ -175,3 +178,33 @@ async def test_a_history_is_in_the_language_that_is_asked_for(gateway, connect, 
     assert english.headers["etag"] != by_header.headers["etag"] == by_query.headers["etag"]
     assert by_header.headers["vary"] == "Accept-Encoding, Accept-Language"
     assert [one["language"] for one in made] == ["en", "de"]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+async def test_a_client_may_go_while_its_bundle_is_prepared(
+    gateway, connect, monkeypatch, caplog, closed: bool
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    if closed:
+        await table.host.call("table.close")
+    asked, go_on = asyncio.Event(), asyncio.Event()
+    checkpoints, connections = gateway.context.service.checkpoints, gateway.registry.connections
+    checkpoint, before = checkpoints.checkpoint, len(connections)
+
+    async def slow(*arguments: Any, **options: Any) -> Any:
+        asked.set()
+        await go_on.wait()
+        return await checkpoint(*arguments, **options)
+
+    monkeypatch.setattr(checkpoints, "checkpoint", slow)
+    _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    head = f"GET /tables/{table.id}/bundle.jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    writer.write(head.encode())
+    await asked.wait()
+    writer.transport.abort()
+    await eventually(lambda: len(connections) == before)
+    go_on.set()
+    path = f"/tables/{table.id}/bundle.jsonl"
+    assert (await get(gateway.port, path)).status == 200
+    await eventually(lambda: not gateway.context.in_flight)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -295,7 +295,8 @@ class Connection(asyncio.Protocol):
         client: it may hold no more than the write buffer of what it has not yet sent.
         """
         self.sending = seconds
-        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        # A client may go while its answer is prepared: there is no socket any more.
+        if hasattr(socket, "TCP_NOTSENT_LOWAT") and not self._is_ending():
             own = self.transport.get_extra_info("socket")
             own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, self.limits.buffer)
 
