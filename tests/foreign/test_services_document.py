@@ -34,7 +34,7 @@ PROGRAMS = dict(
     for language, suffix in (("js", "mjs"), ("go", "go"))
 }
 CLOCK = re.findall(r"```python\n(import asyncio, os\n.*?)```", DOCUMENT, re.DOTALL)
-LINES_MAX = 41
+LINES_MAX = 53
 CLOCK_LINES_MAX = 30
 
 
@@ -148,6 +148,29 @@ async def test_a_whole_service(tmp_path: Path, build: Callable[[Path], list[str]
             assert again == table
             await stored_all(server, folder, table)
         await host.close()
+
+
+@pytest.mark.parametrize("build", [python, javascript, in_go])
+async def test_a_refusal_ends_a_service_with_its_sentence(
+    tmp_path: Path, build: Callable[[Path], list[str]]
+) -> None:
+    """A key without a right, and one that the server does not know."""
+    command = build(tmp_path)
+    async with ServerProcess(tmp_path) as server:
+        key = (await server.run_command("key", "add", "shop", "--may", "open,read")).strip()
+        await (await connected(server, key)).close()
+        for given, said in ((key, "the right `seat`"), ("dk_1", "key is not valid")):
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=tmp_path,
+                stdout=PIPE,
+                stderr=PIPE,
+                env=os.environ | {"HOUSE": f"http://127.0.0.1:{server.port}", "KEY": given},
+            )
+            async with asyncio.timeout(PATIENT):
+                _, errors = await process.communicate()
+            assert process.returncode
+            assert said in errors.decode()
 
 
 async def test_the_service_with_a_clock(tmp_path: Path) -> None:

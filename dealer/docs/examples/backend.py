@@ -71,7 +71,7 @@ async def take_seat(match: str, session: str = Cookie()):
     """A link with which this user takes one of the two seats of the match's table."""
     if (user := sessions.get(session)) is None:
         raise HTTPException(401, "log in first")
-    table = (await call("table.open", ref=match, rules={"seats": 2, "join": "invite"}))["table"]
+    table = (await call("table.open", ref=match, seats=2, rules={"join": "invite"}))["table"]
     ticket = (await call("seat.ticket", table=table, name=user, subject=user))["ticket"]
     return {"link": f"{HOUSE}/tables/{table}#ticket={ticket}"}
 

@@ -4,6 +4,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"os"
 	"strings"
@@ -13,22 +15,34 @@ import (
 func ask(verb, path, body string) *json.Decoder {
 	request, _ := http.NewRequest(verb, os.Getenv("HOUSE")+path, strings.NewReader(body))
 	request.Header = http.Header{"Authorization": {"Bearer " + os.Getenv("KEY")}, "Content-Type": {"application/json"}}
-	if answer, err := http.DefaultClient.Do(request); err == nil {
-		return json.NewDecoder(answer.Body)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return json.NewDecoder(http.NoBody) // the server is away
 	}
-	return json.NewDecoder(http.NoBody) // the server is away
+	if code := answer.StatusCode; code == 401 || code == 403 || code == 410 {
+		text, _ := io.ReadAll(answer.Body)
+		log.Fatal(string(text))
+	}
+	return json.NewDecoder(answer.Body)
+}
+
+type reply struct{ Table, Ticket, Message string }
+
+func call(method, params string) reply {
+	var answer struct{ Result, Error reply }
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, params)
+	if err := ask("POST", "/rpc", body).Decode(&answer); err != nil || answer.Error.Message != "" {
+		log.Fatalln(method, answer.Error.Message, err)
+	}
+	return answer.Result
 }
 
 func main() {
-	type result struct{ Table, Ticket, Message string }
-	var opened, made struct{ Result, Error result }
-	rpc := `{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`
-	ask("POST", "/rpc", fmt.Sprintf(rpc, "table.open", `"ref":"match-17","rules":{"seats":2,"join":"invite"}`)).Decode(&opened)
+	table := call("table.open", `"ref":"match-17","seats":2,"rules":{"join":"invite"}`).Table
 	for _, name := range []string{"Ada", "Bob"} {
-		user := fmt.Sprintf(`"table":%q,"name":%q,"subject":%[2]q`, opened.Result.Table, name)
-		ask("POST", "/rpc", fmt.Sprintf(rpc, "seat.ticket", user)).Decode(&made)
-		path := "/tables/" + opened.Result.Table + "#ticket=" + made.Result.Ticket
-		fmt.Println(name+":", os.Getenv("HOUSE")+path, made.Error.Message)
+		user := fmt.Sprintf(`"table":%q,"name":%q,"subject":%[2]q`, table, name)
+		ticket := call("seat.ticket", user).Ticket
+		fmt.Println(name+":", os.Getenv("HOUSE")+"/tables/"+table+"#ticket="+ticket)
 	}
 	file, _ := os.OpenFile("events.jsonl", os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	stored, last := json.NewDecoder(file), struct{ Position string }{"start"}

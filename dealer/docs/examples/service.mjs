@@ -13,8 +13,8 @@ async function call(method, params) {
   return result;
 }
 
-const rules = { seats: 2, join: "invite" };
-const { table } = await call("table.open", { ref: "match-17", rules });
+const rules = { join: "invite" };
+const { table } = await call("table.open", { ref: "match-17", seats: 2, rules });
 for (const name of ["Ada", "Bob"]) {
   const { ticket } = await call("seat.ticket", { table, name, subject: name });
   console.log(`${name}: ${HOUSE}/tables/${table}#ticket=${ticket}`);
