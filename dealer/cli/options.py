@@ -422,6 +422,7 @@ async def find_table(log: ReadOnlyLog, text: str) -> bytes:
     if kept is not None:
         raise TableArchived(
             f"Table {found.hex()} is archived: its events are in {kept.file} in the folder of "
-            "`dealer tables archive`. Use `dealer history FILE` or `dealer verify FILE`."
+            "`dealer tables archive`. `dealer history FILE`, `dealer state FILE`, `dealer verify "
+            "FILE` and `dealer lab table FILE` read it."
         )
     return found

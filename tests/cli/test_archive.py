@@ -109,8 +109,9 @@ def test_other_commands_report_an_archived_table(ask: Ask, played: Played, folde
         answer = ask(*command, played.closed, "--database", played.url)
         assert (answer.code, answer.out) == (1, "")
         assert f"{played.closed}.jsonl in the folder" in answer.err
-        assert "`dealer history FILE`" in answer.err
-    assert ask("history", folder / f"{played.closed}.jsonl").code == 0
+        for reader in ("history", "state", "verify", "lab table"):
+            assert f"`dealer {reader} FILE`" in answer.err
+            assert ask(*reader.split(), folder / f"{played.closed}.jsonl").code == 0
     rebuilt = ask("rebuild", "--database", played.url)
     assert rebuilt.code == 0, rebuilt.out
     assert ask("audit", "--events", played.open, "--database", played.url).lines
@@ -369,6 +370,11 @@ def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Se
         "tables", "archive", played.closed, *options, "--forget", names[1], "--why", "asked"
     )
     assert answer.code == 0, answer.err
+    (count, noun, versions) = re.findall(
+        r"tombstones for (\d+) (\w+): (.*)\.$", answer.out.strip()
+    )[0]
+    assert len(versions.split(", ")) == int(count)
+    assert noun == ("event" if count == "1" else "events")
     data = check_file(file, played)
     assert names[1].encode() not in data
     assert rows(played, "SELECT sha256, length FROM archived") == [
@@ -395,7 +401,8 @@ def test_an_interrupted_forgetting_is_finished(ask: Ask, played: Played, folder:
     options = ("--to", folder, "--database", played.url)
     assert ask("tables", "archive", played.closed, *options).code == 0
     file.write_bytes(b"".join(line + b"\n" for line in forget(read(file.read_bytes()), "1").lines))
-    assert ask("tables", "archive", played.closed, *options, "--forget", "1").code == 0
+    again = ask("tables", "archive", played.closed, *options, "--forget", "1")
+    assert (again.code, "the events of the interrupted run." in again.out) == (0, True)
     data = check_file(file, played)
     assert rows(played, "SELECT sha256 FROM archived") == [(sha256(data).digest(),)]
     file.write_bytes(data[:-2])

@@ -359,8 +359,11 @@ async def _forget(database: str, folder: Path, text: str, who: str, why: str, by
             await archiver.finish_interrupted()
             table = await table_id(log, text)
             found = await archiver.forget(table, who)
-    versions = ", ".join(map(str, found.versions))
-    echo(f"{archiver.file_of(table)} has tombstones for the events {versions or 'of before'}.")
+    events = "the events of the interrupted run"
+    if found.versions:
+        versions = ", ".join(map(str, found.versions))
+        events = f"{amount(len(found.versions), 'event')}: {versions}"
+    echo(f"{archiver.file_of(table)} has tombstones for {events}.")
     if found.in_rules:
         echo("The rules of the table have the name, too; they are needed, and stay.")
 
