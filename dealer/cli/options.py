@@ -89,7 +89,8 @@ class _Plain:
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """As in Typer, which would write a required argument in braces."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]  # type: ignore[misc]
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [re.sub("[{}]", "", piece) for piece in pieces]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """As in Typer; the lines of an example stay as they are."""

@@ -57,6 +57,22 @@ def test_help_lists_each_command_once_and_cuts_nothing(
         assert not re.search(r"…|<[a-z]|\.\.\.(?! *$)", shown.replace("[ARGS]...", "")), page
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        ("packs check", "[OPTIONS] FILE..."),
+        ("lab table", "[OPTIONS] [TABLE]..."),
+        ("export", "[OPTIONS] TABLE"),
+        ("tables close", "[OPTIONS] [TABLE]"),
+        ("lab", "[OPTIONS] COMMAND [ARGS]..."),
+    ],
+)
+def test_a_usage_line_has_brackets_for_what_may_be_left_out_alone(
+    ask: Ask, words: str, usage: str
+) -> None:
+    assert ask(*words.split(), "--help").lines[0] == f"Usage: dealer {words} {usage}"
+
+
 def test_the_help_of_serve_shows_what_people_use(ask: Ask) -> None:
     shown, whole = ask("serve", "--help").out, ask("serve", "--help-all").out
     options = set(re.findall(r"^  (--[a-z-]+) [A-Z]", shown, re.M))

@@ -264,7 +264,7 @@ def costs(as_json: AsJson = False) -> None:
 async def table(
     tables: Annotated[
         list[str] | None,
-        argument("TABLE…", "Tables, by the beginning of their ids, or bundle files."),
+        argument("TABLE", "Tables, by the beginning of their ids, or bundle files."),
     ] = None,
     all_closed: Annotated[
         bool, typer.Option("--all", help="All closed tables of the database.")
