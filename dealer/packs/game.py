@@ -132,7 +132,9 @@ def _deck(value: Any, packs: Mapping[str, Mapping[str, Any]]) -> tuple[Any, int,
     if "pack" in given:
         pack = members.name(given["pack"], "deck: pack")
         if pack not in packs:
-            raise ConfigurationError(f"deck: this server has no pack {pack}.")
+            raise ConfigurationError(
+                f"deck: no pack {pack} is known; --packs names the folder of its file."
+            )
         codes = list(packs[pack]["deck"])
     elif "cards" in given:
         codes = members.items(given["cards"], "deck: cards", least=1, most=1024)

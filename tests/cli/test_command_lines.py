@@ -36,6 +36,7 @@ ELSEWHERE = (
     "dealer demo",  # test_demo.py
     "dealer bots",  # tests/bots
     "dealer practice",
+    "dealer packs check",  # test_packs.py
     "dealer restore",  # test_backup.py
     "dealer verify practice.jsonl",  # test_practice.py
     "dealer lab run",  # test_lab.py, with fewer shuffles

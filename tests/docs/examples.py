@@ -91,6 +91,7 @@ RUN: dict[str, dict[str, str]] = {
     },
     "dealer/packs/README.md": {
         "json": "tests/packs/test_readme.py::test_the_examples_are_accepted",
+        "sh": "tests/cli/test_packs.py::test_the_files_of_the_document_are_checked",
     },
     "dealer/proof/README.md": {
         "sh GO111MODULE": VERIFIERS, "sh node": VERIFIERS, "sh dealer": VERIFIERS, "sh": OPENSSL,

@@ -114,7 +114,7 @@ def test_a_wrong_result_is_refused(result: Any, sentence: str) -> None:
         ({"picture": [["As"]]}, "is not a card of the deck"),
         ({"deck": {}}, "deck must have one of standard, cards and pack"),
         ({"deck": {"standard": 40}}, "deck: standard must be 52, 54, 36, 32 or 24"),
-        ({"deck": {"pack": "none"}}, "deck: this server has no pack none"),
+        ({"deck": {"pack": "none"}}, "deck: no pack none is known; --packs"),
         ({"deck": {"cards": ["a", "bb"]}}, "deck: All codes of a deck must have the same length"),
         ({"rules": {"preset": "x"}}, "rules: The rules' preset must be one of"),
         ({"rules": {"preste": "free"}}, "rules: Unknown rule preste"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -110,14 +111,15 @@ def _packs() -> None: ...
 
 @packs.command()
 def check(
-    files: Annotated[list[Path], argument("FILE…", "Files of packs or games.")], packs: Packs = None
+    files: Annotated[list[Path], argument("FILE", "Files of packs or games.")], packs: Packs = None
 ) -> None:
     """Check files of packs (.json, .csv) and games (.json), and print the codes of the cards.
 
-    A wrong file is reported with the reason, and the exit code is 1.
+    A wrong file is reported with the reason, and the exit code is 1. A game may have a pack of
+    these files, of the folder, or of this version.
     """
     wrong = False
-    known = read_folders(packs, None).packs
+    known = read_folders(packs, None).packs | _packs_among(files)
     for file in files:
         notes: list[str] = []
         try:
@@ -129,6 +131,17 @@ def check(
         echo(" ".join((f"{file}: {_summary(kind, read)}", *notes)))
     if wrong:
         raise typer.Exit(1)
+
+
+def _packs_among(files: list[Path]) -> dict[str, Any]:
+    """The packs of these files, by name, without those that are wrong."""
+    found = {}
+    for file in files:
+        with suppress(ConfigurationError):  # which `check` reports
+            kind, read = read_file(file, packs={})
+            if kind == "pack":
+                found[read["pack"]] = read
+    return found
 
 
 def _summary(kind: str, read: dict[str, Any]) -> str:
