@@ -52,3 +52,6 @@ async def test_a_bot_that_was_killed_before_the_deal_deals(tmp_path: Path) -> No
         assert again.replace('"$(head -n1 ada.log)"', "ID") in second
         await reader.type(f"# Terminal 2\n{again} &\n")
         await reader.follow(second)
+        over = f"# Terminal 2\n{again} | grep -x 'The game is over.'\n"
+        await reader.type(over)
+        await reader.type(over.replace("Ada", "Bob", 1).replace("Terminal 2", "Terminal 3"))
