@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
-    [ROOT / "README.md", ROOT / ".client" / "README.md", ROOT / ".github" / "CONTRIBUTING.md"]
+    [ROOT / "README.md", ROOT / ".client" / "README.md", *(ROOT / ".github").glob("*.md")]
     + [path for folder in ("dealer", "tests") for path in (ROOT / folder).rglob("*.md")]
 )
 CODE = re.compile(r"```.*?```", re.DOTALL)

@@ -15,7 +15,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 KINDS = {".py", ".js", ".ts", ".css", ".html", ".md", ".sql", ".mako", ".yml", ".cfg"}
-AROUND = ["README.md", "docker-compose.yml", ".github/CONTRIBUTING.md", ".pre-commit-config.yaml"]
+AROUND = [
+    "README.md",
+    "docker-compose.yml",
+    ".github/CONTRIBUTING.md",
+    ".github/RELEASING.md",
+    ".pre-commit-config.yaml",
+]
 
 WORDS = {
     # requests, commands, events

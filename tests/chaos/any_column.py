@@ -70,6 +70,8 @@ HOST = Actor(host=True)
 DIALECT = sqlite.dialect()
 DOCUMENT = Path(__file__).parents[2] / "dealer" / "eventlog" / "CHANGED_COLUMNS.md"
 SECONDS = 10.0
+TOO_SLOW = "the log does not answer in time"
+"""What `/readyz` says for a machine that is busy: no change of the database is its reason."""
 SAVEPOINTS = (
     "dealer.service.tables.savepoint.STORE_EVERY",
     "dealer.service.tables.loading.STORE_EVERY",
@@ -351,6 +353,8 @@ async def ask_server(copy: Original) -> tuple[str, str]:
                 says = "does not answer"
             except DealerError:
                 says = "refuses the table"
+            while gateway.probe.problem == TOO_SLOW:
+                await gateway.probe.check()
             ready = await asyncio.to_thread(_get, f"http://127.0.0.1:{gateway.ops_port}/readyz")
     except DealerError:
         return "does not start", "–"

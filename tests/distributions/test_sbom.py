@@ -1,4 +1,4 @@
-"""The list of the image's packages in the format CycloneDX, by the command in CONTRIBUTING.md."""
+"""The list of the image's packages in the format CycloneDX, by the command in RELEASING.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_documented_command_lists_every_package_of_the_image(tmp_path: Path) -> None:
-    document = (ROOT / ".github/CONTRIBUTING.md").read_text("utf-8")
+    document = (ROOT / ".github/RELEASING.md").read_text("utf-8")
     (command,) = re.findall(r"^cyclonedx-py (requirements [^\n]+)$", document, re.MULTILINE)
     program = python_with("cyclonedx_py", "cyclonedx-bom")
     file = tmp_path / "sbom.json"

@@ -39,7 +39,9 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/docs/README.md": {"sh": SITE},
     ".github/CONTRIBUTING.md": {
         "sh .venv/bin/pip install -q -e '.[docs]'": SITE,
-        "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",
+    },
+    ".github/RELEASING.md": {
+        "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image"
     },
     "dealer/docs/tutorials/audit.md": {"sh": TUTORIAL},
     "dealer/docs/tutorials/backend.md": {"sh": TUTORIAL, "python": TUTORIAL},
