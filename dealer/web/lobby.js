@@ -51,7 +51,8 @@ function welcome() {
         "p", { class: "brand" },
         brandLogo() === null ? "" : element("img", { src: brandLogo(), alt: "" }),
         brandTitle() ?? ""),
-      element("h1", {}, texts.headline), element("p", {}, texts.promise),
+      element("h1", {}, texts.headline),
+      element("p", {}, element("span", { class: "how-to" }, `${texts.howTo} `), texts.promise),
     ),
     fan,
   );

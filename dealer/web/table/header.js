@@ -22,7 +22,8 @@ import { statusOf } from "./wording.js";
 export class Header {
   #page;
   #name = element("h1", { dir: "auto" });
-  #status = element("p", { class: "muted" });
+  #status = element("span");
+  #people = element("span", { class: "people" });
   #say;
   #invite;
 
@@ -39,7 +40,8 @@ export class Header {
         class: "home", href: serverUrl(), "aria-label": texts.allTables, title: texts.allTables,
         onclick: (event) => this.#leavePage(event),
       }, ...homeContent()),
-      element("div", { class: "title" }, this.#name, this.#status),
+      element("div", { class: "title" }, this.#name,
+        element("p", { class: "muted" }, this.#status, this.#people)),
       this.#invite,
       this.#say,
       button("?", "?", () => page.help(), {
@@ -58,7 +60,8 @@ export class Header {
     document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });
     const people = texts.people({ seated: table.seats.size, watching: table.watching });
     const practice = table.practice === null ? [] : [shared.practice];
-    setText(this.#status, [...practice, statusOf(table), people].join(" · "));
+    setText(this.#status, [...practice, statusOf(table)].join(" · "));
+    setText(this.#people, ` · ${people}`);
   }
 
   /** A player does not leave the page by a slip. */

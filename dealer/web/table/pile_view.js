@@ -12,7 +12,8 @@ import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const MAX_COLUMN = 24; // of a column
-const TILT = 0.28; // of a trick's cards: the upper and the lower one are not one above the other
+const TILT = 0.28; // of many players' cards: the upper and the lower one are not one above the other
+const CROSS = 4; // players whose cards need it only where the room is low
 const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
 
 /**
@@ -78,18 +79,22 @@ export function drawSeatPiles(container, page, piles) {
 
 /**
  * Put a card of a trick before the player who has played it, in the player's colour: around the
- * middle, the reader's own below. `--x` and `--y` are in parts of the room (felt.css).
+ * middle, the reader's own below. `--x` and `--y` are in parts of the room, and `--tilt` is how far
+ * a low one moves the card to the side (felt.css).
  */
 function putBeforePlayer(picture, table, { slot }) {
   const seat = playedBy(table, slot)?.seat ?? null;
   const seats = table.state.seats.map((one) => one.seat);
   const [index, first] = [seats.indexOf(seat), Math.max(0, seats.indexOf(table.seat))];
   const turn = (2 * Math.PI * (index - first)) / seats.length;
-  const [x, y] = index < 0 ? [0, 0]
-    : [-Math.sin(turn) - TILT * Math.cos(turn), Math.cos(turn)];
-  picture.style.setProperty("--x", x.toFixed(2));
+  const [side, y] = index < 0 ? [0, 0] : [-Math.sin(turn), Math.cos(turn)];
+  const tilted = side + TILT * y;
+  const few = seats.length <= CROSS;
+  picture.style.setProperty("--x", (few ? side : tilted).toFixed(2));
   picture.style.setProperty("--y", y.toFixed(2));
-  picture.style.zIndex = String(Math.round(10 * (x + 2))); // the index of each stays visible
+  picture.style.setProperty("--tilt", (few ? TILT * y : 0).toFixed(2));
+  // What lies lower or to the right is above: the index of each stays visible.
+  picture.style.zIndex = String(Math.round(10 * (tilted + 2)));
   setAttribute(picture, "data-colour", seat === null ? null : colourOf(seat));
 }
 

@@ -25,11 +25,11 @@ export function pileLabel(name, cards, seen) {
 }
 
 /** The table's status: closed, between rounds, or in one. */
-export function statusOf({ closed, round, shuffling, deckCount }) {
+export function statusOf({ closed, round, shuffling }) {
   if (closed) return texts.status.closed;
   if (round === null) return texts.status.between;
-  if (shuffling) return texts.status.shuffling({ round });
-  return texts.status.open({ round, cards: deckCount });
+  if (shuffling) return texts.status.shuffling;
+  return texts.status.open({ round });
 }
 
 /** What a hand holds; `codes` are null for face-down cards. */
