@@ -136,9 +136,13 @@ async def test_what_comes_after_a_round_has_two_rows(
 async def test_large_letters_leave_the_lobby_of_a_phone_a_game(open_page, language) -> None:
     page = await open_page("/", size={"width": 360, "height": 640}, locale=language)
     await enlarge(page, 150)
-    name = await box(page.locator(".tiles label .title").first)
-    button = await box(page.locator("form > .primary"))
-    assert name["y"] + name["height"] <= button["y"]
+    await page.wait_for_function(
+        """() => {
+          const name = document.querySelector(".tiles label .title");
+          const button = document.querySelector("form > .primary");
+          return name && name.getBoundingClientRect().bottom <= button.getBoundingClientRect().top;
+        }"""  # once the styles and pictures of the tiles are there
+    )
 
 
 async def test_sentences_of_the_audit_are_not_as_narrow_as_a_word(
