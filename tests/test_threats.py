@@ -13,8 +13,8 @@ DOCUMENT = (ROOT / "dealer" / "THREATS.md").read_text(encoding="utf-8")
 TESTS: dict[str, dict[str, list[str]]] = tomllib.loads(
     (ROOT / "tests" / "threats.toml").read_text(encoding="utf-8")
 )
-ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+) \|$", re.MULTILINE)
-"""An attack: its number, what is wanted or happens, and the defence."""
+ROW = re.compile(r"^\| (\d+) \| [^|]+ \| (.+?) \| (.+) \|$", re.MULTILINE)
+"""An attack: its number, who, what is wanted or happens, and the defence."""
 
 
 def test_every_line_has_tests() -> None:

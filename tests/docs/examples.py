@@ -58,8 +58,8 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/web/CLIENT.md": {
         "python": f"{CLIENT}::test_the_python_example",
         "js": f"{CLIENT}::test_the_javascript_examples",
-        "sh": f"{BLOCKS}::test_the_downloads_of_the_client",
     },
+    "dealer/web/GENERATED.md": {"sh": f"{BLOCKS}::test_the_downloads_of_the_client"},
     "dealer/web/PROTOCOL.md": {"sh": f"{CLIENT}::test_the_terminal_example"},
     "dealer/web/README.md": {"js": f"{BLOCKS}::test_the_verifier_in_a_program"},
     "dealer/gateway/SERVICES.md": {

@@ -102,7 +102,7 @@ async def test_the_readme_in_javascript(reader: Reader) -> None:
 
 async def test_the_downloads_of_the_client(reader: Reader) -> None:
     program("curl")
-    await reader.type(example("dealer/web/CLIENT.md", "sh", "curl "))
+    await reader.type(example("dealer/web/GENERATED.md", "sh", "curl "))
     for path in ("client.js", "client.d.ts", "verify.js", "client/house.js"):
         served = (reader.folder / path).read_bytes()
         assert served == (ROOT / "dealer/web" / path).read_bytes()

@@ -82,7 +82,7 @@ def test_it_has_the_client_the_verifier_and_nothing_of_the_pages(project: Path) 
     modules = {f"client/{path.name}" for path in (WEB / "client").glob("*.js")}
     assert files == modules | {
         "client.js", "client.d.ts", "verify.js", "verify.d.ts",
-        "CLIENT.md", "LICENSE", "PROTOCOL.md", "README.md", "package.json",
+        "CLIENT.md", "GENERATED.md", "LICENSE", "PROTOCOL.md", "README.md", "package.json",
     }  # fmt: skip
     assert (WEB / "LICENSE").read_bytes() == (ROOT / "dealer" / "LICENSE").read_bytes()
 
