@@ -284,7 +284,8 @@ async def test_the_log_unfolds_over_the_table_on_a_phone(dealt) -> None:
     before = await middle.bounding_box()
     await unfold.click()
     await expect(ada.get_by_role("log").get_by_text("The table was opened.")).to_be_in_viewport()
-    assert await middle.bounding_box() == before
+    after = await middle.bounding_box()
+    assert all(abs(after[side] - before[side]) < 0.5 for side in before)  # parts of a pixel
     await ada.get_by_role("button", name="Show less").click()
     await expect(ada.get_by_role("log").get_by_text("The table was opened.")).to_be_hidden()
 

@@ -180,8 +180,10 @@ class SharedPresence:
             if dead:
                 await forget(self._log, dead)
             await write(self._log, self._node, changed, unchanged=dict(self._written))
-        except DealerError:
+        except BaseException as error:  # `close` cancels it
             self._pending = changed | self._pending
+            if not isinstance(error, DealerError):
+                raise
             return
         self._beat_at = asyncio.get_running_loop().time()
         self._unsure.difference_update(changed)
