@@ -62,10 +62,12 @@ export function form(submit, attributes, ...children) {
  * @param {(value: any) => void} close
  * @param {{ label: string, value: any, mark?: "public" | "final" | null,
  *   reason?: string | null }[]} offers
+ * @param {object} [options]
+ * @param {boolean} [options.ranked] the likeliest is the first: it is filled, the others are rows
  */
-export function choices(close, offers) {
+export function choices(close, offers, { ranked = false } = {}) {
   const first = offers.findIndex(({ reason = null }) => reason === null);
-  return element("div", { class: "choices" }, ...offers.map(
+  return element("div", { class: ranked ? "rows ranked" : "choices" }, ...offers.map(
     ({ label, value, mark, reason = null }, index) => element("button", {
       type: "button", autofocus: index === first, "data-mark": mark,
       "aria-disabled": reason === null ? null : "true",

@@ -99,7 +99,7 @@ export class Header {
           // Without spectators only the players get the log, and a link carries no token.
           table.state.watched && link(tableUrl(table.id, "/bundle.jsonl"), texts.takeBundle,
             { download: `${table.id}.jsonl` }),
-          ...actions("closeRound", "becomeHost"),
+          ...actions("becomeHost", "closeRound"),
           hostCollects(table) && element("p", { class: "muted" }, texts.hostCollects),
         ]),
         group(ofView, [

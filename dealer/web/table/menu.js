@@ -23,7 +23,7 @@ export async function menu(page, title, intro, offers, options = {}) {
   const chosen = await dialog(title, (close) => [
     ...intro,
     choices(close, offers.filter(({ possible }) => possible).map(
-      ({ label, mark, action }) => ({ label, mark, value: action }))),
+      ({ label, mark, action }) => ({ label, mark, value: action })), { ranked: true }),
   ]);
   const action = await chosen?.();
   if (action) await page.attempt(action, options);

@@ -80,7 +80,7 @@ export function questions(page) {
       const title = [pictureOf(page.table, context.slots), named(context.slots)];
       const chosen = await dialog(title, (close) => [
         choices(close, cardActions(page, context).map((one) => (
-          { label: texts.cardActions[one.name], value: one, mark: one.mark }))),
+          { label: texts.cardActions[one.name], value: one, mark: one.mark })), { ranked: true }),
       ]);
       if (chosen === null) return null;
       const answer = await chosen.asks?.(context);

@@ -2,7 +2,7 @@
 
 import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
-import { actionNamed, disabledReason, isVisible } from "./actions.js";
+import { BETWEEN_SHUFFLES, actionNamed, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { buttonsOfGame } from "./game.js";
 import { nextStep } from "./next_step.js";
@@ -62,8 +62,12 @@ export class Toolbar {
     setAttribute(this.#stepper, "aria-label", texts.howMany({ count }));
     const counted = this.#names.some((name) => actionNamed(name).counted);
     this.#stepper.hidden = buttonsOfGame() !== null || !counted;
-    this.#more.hidden = this.#otherActions().length === 0;
-    setAttribute(this.#more, "aria-disabled", this.#page.stopped ? "true" : null);
+    const others = this.#otherActions();
+    const waits = disabledReason({ conditions: BETWEEN_SHUFFLES }, this.#page) !== null;
+    const isImpossible = (one) => disabledReason(one, this.#page) !== null;
+    this.#more.hidden = others.length === 0;
+    setAttribute(this.#more, "aria-disabled", waits && others.every(isImpossible) ? "true" : null);
+    setAttribute(this.#container, "data-waits", waits);
     this.#container.hidden = this.#names.length === 0 && this.#more.hidden;
   }
 
