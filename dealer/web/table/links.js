@@ -74,7 +74,8 @@ async function showLink(page, { title, label, intro, shared = false }, members) 
       element("button", { class: shares ? null : "primary", type: "button", onclick: copy },
         texts.copy)),
     status,
-    local ? element("p", { class: "muted" }, texts.inviteLocalOnly) : "",
+    local ? element("details", { class: "muted" },
+      element("summary", {}, texts.inviteLocalOnly), element("p", {}, texts.inviteFromOthers)) : "",
   ]);
 }
 
