@@ -83,6 +83,21 @@ async def test_connections_that_end_while_they_are_written_are_not_kept(open_ser
     assert await rows(one) == []
 
 
+async def test_an_end_whose_writing_was_cancelled_is_written_later(open_service) -> None:
+    """Else the next heartbeat would write that the player is there."""
+    one = await open_service()
+    here = await new_table(one)
+    one.presence.report(here, ANN)
+    await exchange(one, here)
+    one.presence.report(here, None)
+    await one.presence.exchange([here])
+    await asyncio.sleep(0)  # the write begins
+    await one.presence.close()
+    one.presence._beat_at -= module.BEAT_SECONDS
+    await exchange(one, here)
+    assert await rows(one) == []
+
+
 async def test_a_node_that_closes_leaves_no_rows(open_service) -> None:
     one, two = await open_service(), await open_service()
     here = await new_table(one)
