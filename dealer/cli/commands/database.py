@@ -305,7 +305,7 @@ async def rotate_key(
     if retire:
         deleted, stayed = await retire_keys(database, why, who, house_key=house_key, wait=_wait)
         for name in deleted:
-            echo(f"{name} is deleted; destroy its backups, too.")
+            echo(f"{name} is deleted; destroy its copies when no backup needs them.")
         if stayed:
             raise HouseKeyError(
                 f"A table was opened meanwhile with the key {', '.join(stayed)}, which is kept: a "
