@@ -98,7 +98,6 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/proof/README.md": {
         "sh GO111MODULE": VERIFIERS, "sh node": VERIFIERS, "sh dealer": VERIFIERS, "sh": OPENSSL,
     },
-    "dealer/eventlog/README.md": {"sh": f"{BLOCKS}::test_a_server_on_postgresql"},
     "dealer/cli/OPERATING.md": {
         "sh dealer backup": COMMANDS, "sh mkdir -m": RESTORED,
         "sh dealer restore": RESTORED, "sh createdb": RESTORED,

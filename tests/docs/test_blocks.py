@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -16,9 +15,7 @@ from playwright.async_api import async_playwright
 from dealer.client.house import connect
 from tests.browser.conftest import FLAGS, chromium
 from tests.docs.tutorial import Reader, blocks
-from tests.eventlog.conftest import TemporaryPostgres
 from tests.harness.installed import program
-from tests.harness.postgres import Postgres
 from tests.harness.server_process import ROOT
 from tests.web.js_verifier import node
 
@@ -188,12 +185,3 @@ async def test_the_flags_of_serve_are_accepted(reader: Reader) -> None:
     assert len(serving) == 3
     for line in serving:
         await reader.type(line.replace("dealer serve", "dealer config") + "\n")
-
-
-async def test_a_server_on_postgresql(tmp_path: Path, postgres: Postgres) -> None:
-    block = example("dealer/eventlog/README.md", "sh", "DEALER_DATABASE_URL")
-    database = TemporaryPostgres(postgres)
-    block = re.sub(r"'postgresql:.*'", f"'{database.url}'", block)
-    block = block.replace("/run/secrets/house.key", f"{tmp_path}/house.key")
-    async with Reader(tmp_path) as reader:
-        await reader.type(block, "The server is running at http://127.0.0.1:8080/")
