@@ -112,7 +112,7 @@ class Noticed(NamedTuple):
     readyz: str
     audit: str
     rebuild: str
-    remark: str = ""
+    effect: str = ""
 
 
 # The database
@@ -414,56 +414,79 @@ def try_change(change: Change, original: Original) -> Noticed:
 
 # The table in CHANGED_COLUMNS.md
 
-REASONS = {
-    "`event.command`": "not bound: the command, sent again, is carried out again",
-    "`event.digest`": "not bound: the command, sent again, is refused as another",
-    "`event.id`": "nothing reads it",
-    "`event.hidden`, of a closed round": "refused when it is read for its player",
+EFFECTS = {
+    "`event.id`": "the feed finds new events by it, and may send one later",
+    "`event.command`": "sent again, the command is carried out again, or is given a seat",
+    "`event.digest`": "sent again, the command is refused as another",
+    "`event.hidden`, of a closed round": "a face: refused when it is read for its player",
+    "`event.hidden`, an open round's secret": "the secret of all faces of the round",
     "`event.hidden`, a closed round's secret": "refused when a card is read for its player",
-    "`event`, the newest row deleted, and": "an older state: its players' clients notice",
-    "`checkpoint.note`, older": "the newest one is checked by a load, all by verifiers",
+    "`event.": "another fact, time or face",
+    "`event`, the newest row deleted, and": "an older state: its players' clients notice it, too",
+    "`event`": "a fact is gone, or is another table's",
+    "`checkpoint.note`, older": "what the house signed: a load checks the newest, verifiers all",
     "`checkpoint`, a row that is not due": "it shows nothing that others do not",
-    "`house": "a start says which row; the other commands need none of it",
-    "`stream.cosigned`": "a counter: nodes read the checkpoints again",
+    "`checkpoint": "what the house signed, and of which table",
     "`stream.projected`": "the read models are made again, or not yet",
-    "`table_savepoint": "a shortcut, encrypted: another one is ignored",
-    "`archived": "the row finds a file, which proves itself",
-    "`disabled": "an operator's switch",
-    "`journal": "the operators' notes; the first names the log in the mark",
-    "`feed": "the order of public events for services",
-    "`node": "who is connected, for some seconds",
-    "`presence": "who is connected, for some seconds",
-    "`opener": "a limit of the lobby",
-    "`seat_subject": "which user of a service has which seat",
-    "`service_": "whose tables and rights: a service sees no hidden card",
-    "`webhook": "where public events go; a secret is bound to its address",
+    "`stream.cosigned`": "nodes read the cosignatures again",
+    "`stream": "which events are a table's, and how many",
+    "`house.value`, its home": "the database seems to be a copy, or not to be one",
+    "`house": "whose log it is; a start says which row is wrong",
+    "`archived.stream`": "which table counts as archived",
+    "`archived.at`": "a date for operators",
+    "`archived": "which file is the bundle, and what it must be",
+    "`disabled": "another table or server is disabled",
+    "`feed": "services get public events later, twice, not at all, or of other services",
+    "`journal": "what operators did; the first id is the log's name in its high-water marks",
+    "`node": "who seems to be connected, for some seconds",
+    "`presence": "who seems to be connected, for some seconds",
+    "`opener": "how many tables of one network the lobby lists",
+    "`seat_subject": "a user of a service or issuer is given another's seat",
+    "`service_": "another server acts as a service, also for its users' seats",
+    "`table_savepoint": "none: a savepoint that does not lead to the signed root is ignored",
+    "`webhook": "public events are sent elsewhere; a secret counts for its address only",
 }
-"""Why some do not notice a change, by the beginning of its name: the first that fits."""
+"""What a change does, by the beginning of its name: the first that fits."""
 
-HEADER = "| changed | server | `/readyz` | `dealer audit` | `dealer rebuild` | remark |"
+OF_MODELS = "wrong answers to SQL, until the rows are made again"
+
+HEADER = "| changed | server | `/readyz` | `dealer audit` | `dealer rebuild` | effect |"
+ALL = "every column of "
 
 
-def _reason(what: str, noticed: Noticed) -> str:
-    sql_table = what.strip("`").partition(".")[0]
-    if sql_table in {model.name for model in MODELS}:
-        return "computed from the events, and made again"
-    if noticed.server != "–" and "yes" in (noticed.audit, noticed.rebuild):
-        return ""
-    return next((why for name, why in REASONS.items() if what.startswith(name)), "")
+def _effect(what: str) -> str:
+    if what.strip("`").partition(".")[0] in {model.name for model in MODELS}:
+        return OF_MODELS
+    return next(effect for name, effect in EFFECTS.items() if what.startswith(name))
 
 
 def table_lines(found: Iterable[tuple[Change, Noticed]]) -> list[str]:
-    """The lines of the table: changes of one SQL table with the same result are one line."""
-    groups: dict[tuple[str, str, Noticed, str], list[str]] = {}
+    """The lines of the table: first what stops a server, then what others notice, then the rest.
+
+    Changes of one SQL table with the same result are one line, and so are SQL tables of which each
+    column has this result.
+    """
+    groups: dict[tuple[str, str, Noticed], list[str]] = {}
     for change, noticed in found:
         column, _, which = change.what.partition("`, ")
-        sql_table = column.strip("`").partition(".")[0]
-        key = (sql_table, which, noticed, _reason(change.what, noticed))
-        groups.setdefault(key, []).append(column.strip("`").partition(".")[2])
+        sql_table, _, name = column.strip("`").partition(".")
+        key = (sql_table, which, noticed._replace(effect=_effect(change.what)))
+        groups.setdefault(key, []).append(name)
+    lines: dict[tuple[str, Noticed], list[str]] = {}
+    for (sql_table, which, noticed), columns in groups.items():
+        if not which and len(columns) == len(metadata.tables[sql_table].columns) > 1:
+            lines.setdefault((ALL, noticed), []).append(f"`{sql_table}`")
+        else:
+            lines[_changed(sql_table, which, columns), noticed] = []
+    ordered = sorted(lines.items(), key=lambda line: _place(line[0][1]))
     return [
-        f"| {_changed(sql_table, which, columns)} | {' | '.join(noticed[:4])} | {reason} |"
-        for (sql_table, which, noticed, reason), columns in groups.items()
+        f"| {changed}{', '.join(tables)} | {' | '.join(noticed)} |"
+        for (changed, noticed), tables in ordered
     ]
+
+
+def _place(noticed: Noticed) -> int:
+    return 0 if noticed.server != "–" else 1 if set(noticed[:4]) != {"–"} else 2
 
 
 def _changed(sql_table: str, which: str, columns: list[str]) -> str:
@@ -476,12 +499,22 @@ def documented() -> dict[str, Noticed]:
     found = {}
     for line in _lines_of(DOCUMENT.read_text(encoding="utf-8"))[2:]:
         changed, *rest = (cell.strip() for cell in line.strip("|").split(" |"))
-        first, _, columns = changed.partition(": ")
-        sql_table, _, which = first.partition(", ")
-        for column in columns.split(", ") if columns else [""]:
-            name = sql_table.strip("`") + (f".{column.strip('`')}" if column else "")
-            found[f"`{name}`" + (f", {which}" if which else "")] = Noticed(*rest)
+        for what in _changes_of(changed):
+            found[what] = Noticed(*rest)
     return found
+
+
+def _changes_of(changed: str) -> Iterator[str]:
+    """The names of the changes in the first cell of a line."""
+    if changed.startswith(ALL):
+        for sql_table in changed.removeprefix(ALL).replace("`", "").split(", "):
+            yield from (f"`{sql_table}.{one.name}`" for one in metadata.tables[sql_table].columns)
+        return
+    first, _, columns = changed.partition(": ")
+    sql_table, _, which = first.partition(", ")
+    for column in columns.split(", "):
+        name = f"{sql_table}.{column}".replace("`", "").rstrip(".")
+        yield f"`{name}`, {which}" if which else f"`{name}`"
 
 
 def _lines_of(document: str) -> list[str]:
