@@ -64,7 +64,7 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/web/README.md": {"js": f"{BLOCKS}::test_the_verifier_in_a_program"},
     "dealer/gateway/SERVICES.md": {
         "sh dealer serve": FLAGS,
-        "sh": WITH_CURL, "json": WITH_CURL, "python import asyncio, os": CLOCK,
+        "sh": WITH_CURL, "json": WITH_CURL, "python async def keep_time": CLOCK,
         "python": SERVICE,
     },
     "dealer/gateway/DECKS.md": {"sh": f"{BLOCKS}::test_a_deck_with_curl"},
