@@ -80,7 +80,7 @@ async def _list_own(session: Session, call: Call, key: ServiceKey) -> None:
 
 
 async def table_state(session: Session, call: Call) -> None:
-    """The table as this viewer may see it; `at` an earlier version, as they could see it then."""
+    """The table as this viewer may see it, or could see it at an earlier version."""
     q: p.TableState = call.params
     membership = await _find(session, q)
     if q.seat is not None:
