@@ -117,6 +117,23 @@ def test_the_list_of_files_is_right() -> None:
     }
 
 
+def gone(text: str) -> list[str]:
+    """Paths below `dealer/` in inline code, with or without `.py`, that do not exist."""
+    named = re.findall(r"`(\w[\w.]*/[\w./]*)`", text)
+    parts = [ROOT / "dealer", ROOT]
+    return [
+        one
+        for one in named
+        if not any((part / one).exists() or (part / f"{one}.py").exists() for part in parts)
+    ]
+
+
+def test_the_paths_of_the_architecture_are_whole() -> None:
+    text = (ROOT / "dealer" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert gone(text) == []
+    assert gone(text.replace("`gateway/net/connection`", "`net/connection`")) == ["net/connection"]
+
+
 def test_the_readme_is_short_and_has_its_commands() -> None:
     """Scripts run the one line under each of these headings."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
