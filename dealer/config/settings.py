@@ -286,19 +286,19 @@ class Settings:
     )
     host_names: tuple[str, ...] = setting(
         (),
-        "A name that browsers reach the server by, like cards.example.org, besides localhost,"
-        " IP addresses and the names in --host, --house and --origin; *.example.org for all "
-        "names below example.org, * for any. May be given several times; in the variable "
-        "separated by spaces.",
+        "A further name by which browsers may reach the server, like cards.example.org; "
+        "*.example.org for all names below example.org, * for any. localhost, IP addresses and "
+        "the names in --host, --house and --origin are accepted without it. May be given several "
+        "times; in the variable separated by spaces.",
         metavar="NAME",
         check=check_host_names,
         flag="--host-name",
     )
     trusted_proxies: tuple[str, ...] = setting(
         (),
-        "Address or network of a proxy, like 10.0.0.0/8, whose X-Forwarded-For, -Proto and -Host "
-        "and Forwarded are trusted. May be given several times; in the variable separated by "
-        "spaces.",
+        "Address or network of a proxy, like 10.0.0.0/8, whose headers X-Forwarded-For, "
+        "X-Forwarded-Proto, X-Forwarded-Host and Forwarded are used. May be given several times; "
+        "in the variable separated by spaces.",
         metavar="CIDR",
         check=check_networks,
         flag="--trusted-proxy",
@@ -313,16 +313,18 @@ class Settings:
     )
     issuer: str | None = setting(
         None,
-        "URL of the issuer whose JWTs give its users seats, exactly as in their `iss`; needs "
-        "--audience.",
+        "URL of an identity provider whose users take seats by its JWTs, exactly as in their "
+        "`iss`; needs --audience.",
         metavar="URL",
     )
     audience: str | None = setting(
-        None, "The name of this server in the `aud` of these JWTs.", metavar="NAME"
+        None,
+        "What these JWTs have in `aud`: the provider's name for this server.",
+        metavar="NAME",
     )
     jwks: str | None = setting(
         None,
-        "URL or file of the issuer's keys (JWKS). If not given, the issuer's "
+        "URL or file of the provider's keys (JWKS). If not given, its "
         "/.well-known/openid-configuration says where they are.",
         metavar="URL",
     )
