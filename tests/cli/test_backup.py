@@ -220,7 +220,7 @@ def test_two_nodes_by_the_steps_of_the_document(
                 return table
 
         table = asyncio.run(play_at_the_writer(None))
-        steps(tmp_path, house, first="dealer backup" if kind == "sqlite" else "mkdir -m")
+        steps(tmp_path, house, first="dealer backup monday" if kind == "sqlite" else "mkdir -m")
         asyncio.run(play_at_the_writer(table))
         if kind == "postgres":
             server.drop("dealer")
