@@ -270,20 +270,12 @@ def revisions() -> list[str]:
 def current_revision(connection: Connection) -> str | None:
     """The revision of the database; None if it is empty.
 
-    Raises DatabaseError if it holds another program's tables, or tables of a program from before
-    the first version.
+    Raises DatabaseError if it holds another program's tables.
     """
     names = {name for (name,) in connection.exec_driver_sql(_select_tables(connection)).fetchall()}
     if "alembic_version" in names:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
         if found is not None:
-            if "event" in names and not _has_views(connection):
-                raise DatabaseError(
-                    "The database was made by a program from before the first version of dealer, "
-                    "and no version can read its tables. Keep its games with that program: "
-                    "`dealer export` writes each table's bundle, which stays valid permanently. "
-                    "Then name another file or database for the log."
-                )
             return str(found)
     if names - {"alembic_version"}:
         raise DatabaseError(
@@ -301,17 +293,6 @@ def _select_tables(connection: Connection) -> str:
         "SELECT CAST(tablename AS text) FROM pg_tables WHERE schemaname = current_schema()"
         f" AND tablename IN ({ours})"
     )
-
-
-def _has_views(connection: Connection) -> bool:
-    """Whether the database has the views of the first migration."""
-    if connection.dialect.name == "sqlite":
-        found = connection.exec_driver_sql(
-            "SELECT 1 FROM sqlite_master WHERE type = 'view' AND name = 'hand_changes'"
-        )
-    else:
-        found = connection.exec_driver_sql("SELECT to_regclass('hand_changes')")
-    return found.scalar() is not None
 
 
 def is_newest(connection: Connection) -> bool:

@@ -92,23 +92,6 @@ async def test_a_database_of_a_newer_version_is_refused(database: TemporarySqlit
         await database.open()
 
 
-async def test_a_database_from_before_the_first_version_is_refused(
-    database: TemporarySqlite,
-) -> None:
-    """Its schema had numbers of its own, of which some are numbers of today's."""
-    with database.connect() as connection:
-        for view in ("log", "shuffle_swaps", "hand_changes"):
-            connection.execute(f"DROP VIEW {view}")
-    before = connection.execute("SELECT sql FROM sqlite_master").fetchall()
-    for version in ("0001", "0014"):
-        with connection:
-            connection.execute(f"UPDATE alembic_version SET version_num = '{version}'")
-        with pytest.raises(DatabaseError, match=r"before the first version.*`dealer export`"):
-            await database.open()
-    assert connection.execute("SELECT sql FROM sqlite_master").fetchall() == before
-    connection.close()
-
-
 async def test_a_database_of_another_program_is_refused(database: TemporarySqlite) -> None:
     database.file.unlink()
     with database.connect() as connection:

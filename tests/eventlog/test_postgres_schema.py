@@ -52,16 +52,6 @@ async def test_an_old_schema_is_refused_with_the_command_that_migrates_it(
     assert postgres_database.execute("SELECT version_num FROM alembic_version") == [("0001",)]
 
 
-async def test_a_schema_from_before_the_first_version_is_refused(
-    postgres_database: TemporaryPostgres,
-) -> None:
-    for view in ("log", "shuffle_swaps", "hand_changes"):
-        postgres_database.execute(f"DROP VIEW {view}")
-    for open_ in (Log.open, open_readonly, migrate_database):
-        with pytest.raises(DatabaseError, match=r"before the first version.*`dealer export`"):
-            await open_(postgres_database.url)
-
-
 async def test_a_schema_of_a_newer_version_is_refused(
     postgres_database: TemporaryPostgres,
 ) -> None:
