@@ -135,11 +135,14 @@ class Person:
     # Acting
 
     async def place(self, role: str, pattern: str) -> Point:
-        """Wait until an element can be pressed; returns where."""
+        """Wait until an element can be pressed and has stopped moving; returns where."""
+        before: dict[str, float] | None = None
 
         async def look() -> dict[str, float] | None:
-            found: dict[str, float] | None = await self.window.call(_PLACE, role, pattern)
-            return found
+            nonlocal before
+            last = before
+            before = await self.window.call(_PLACE, role, pattern)
+            return before if before == last else None
 
         found = await self.until(f"the {role} {pattern!r}, to press it", look)
         assert found is not None
