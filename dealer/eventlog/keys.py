@@ -52,9 +52,6 @@ MASTER_BYTES = 32
 _BLOCK = 32
 _USES = ("wrapping", "savepoint", "ticket", "webhook")
 
-_SHORT, _DIGESTS = 64, 256
-"""Bytes of a content whose digest is kept, and the number of these."""
-
 
 class RoundCipher:
     """Encrypts and decrypts the hidden parts of one round; `seal_key` comes from its secret."""
@@ -129,7 +126,6 @@ class HouseKeys:
         self.token_key = _derived(master, "token")
         self.check = _derived(master, "check")
         self._command_key = _derived(master, "command")
-        self._digests: dict[bytes, bytes] = {}
         self._ciphers = {use: AESGCM(_derived(master, use)) for use in _USES}
         self._more = more
         self._known = {key.public_key: key for key in (*earlier, self)}
@@ -166,18 +162,8 @@ class HouseKeys:
         return self._known[public_key]
 
     def command_digest(self, content: bytes) -> bytes:
-        """A keyed digest of a command's content, 32 bytes.
-
-        Most commands of a game, such as the draw of one card, have the same short content.
-        """
-        digest = self._digests.get(content)
-        if digest is None:
-            digest = hmac.digest(self._command_key, content, "sha256")
-            if len(content) <= _SHORT:
-                if len(self._digests) == _DIGESTS:
-                    self._digests.clear()
-                self._digests[content] = digest
-        return digest
+        """A keyed digest of a command, or of whom one is from, 32 bytes."""
+        return hmac.digest(self._command_key, content, "sha256")
 
     def wrap(self, secret: bytes, *, table: bytes, round: int, nonce: bytes) -> bytes:
         """The stored form of a round's secret S."""

@@ -5,8 +5,9 @@ written after the SeatTaken event that it names, and is a shortcut: without it t
 found by the command id of that event (`service/identity/seat_claims.py`). A row whose seat was left
 has no effect. A table's rows go when it is archived.
 
-The row of a user has a keyed digest of the issuer and the user's id there, the row of a ticket
-a digest of the ticket's id; it also says which request was given the seat: all others are refused.
+The row of a user has a keyed digest of the issuer and the user's id there, the row of a ticket a
+digest of the ticket's id. `request` is a keyed digest of the row and, for a ticket, of the request
+that was given the seat: all others are refused. A row that another program changed has no effect.
 
 A third kind of row has a service's own id of its user (the `subject` of a ticket) under the digest
 in the command id of the SeatTaken event. It is written before the event, so that every reader of
@@ -16,6 +17,7 @@ the event finds it: `Subjects` reads it for the feed and for `table.state`.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, LargeBinary, Text
@@ -48,21 +50,21 @@ _ADD = (
     " ON CONFLICT (stream, digest) DO {}"
 )
 _REPLACE = (
-    "UPDATE SET seat = excluded.seat, version = excluded.version"
+    "UPDATE SET seat = excluded.seat, version = excluded.version, request = excluded.request"
     " WHERE excluded.version > seat_subject.version"
 )
 _KEEP = "NOTHING"
 
 
 class StoredSeat(NamedTuple):
-    """A seat with the version of its SeatTaken event.
-
-    `request` is the digest, 32 bytes, of the request that was given it; None in the row of a user.
-    """
+    """A seat with the version of its SeatTaken event; `request` is a keyed digest of 32 bytes."""
 
     seat: int
     version: int
     request: bytes | None
+
+
+Rows = Mapping[bytes, StoredSeat]
 
 
 class Subject(NamedTuple):
@@ -92,23 +94,20 @@ async def find(log: ReadOnlyLog, table: bytes, digest: bytes) -> StoredSeat | No
 
 
 def record(
-    connection: Connection, table: bytes, *, user: bytes, ticket: bytes, row: StoredSeat
+    connection: Connection, table: bytes, *, users: Rows, tickets: Rows
 ) -> StoredSeat | None:
-    """Record the seat of a user, and which request a ticket's seat was given to.
+    """Record the seats of users and tickets, by digests of 32 bytes.
 
-    `user` and `ticket` are digests of 32 bytes, empty if there is none. An older seat of the
-    user is replaced; the row of a ticket is never changed. Returns that row as it is stored, None
-    if the table has been archived; without a ticket returns `row`.
+    An older seat of a user is replaced; the row of a ticket is never changed. Returns the last of
+    these rows as it is stored, None if the table has been archived.
     """
     column = TABLE_ID[connection.dialect.name]
-    execute = connection.exec_driver_sql
-    if user:
-        values = (user, row.seat, row.version, None, None, None, table)
-        execute(_ADD.format(column, _REPLACE), values)
-    if not ticket:
-        return row
-    execute(_ADD.format(column, _KEEP), (ticket, *row, None, None, table))
-    found = execute(_READ.format(column), (table, ticket)).first()
+    found = None
+    for rows, conflict in ((users, _REPLACE), (tickets, _KEEP)):
+        for digest, row in rows.items():
+            values = (digest, *row, None, None, table)
+            connection.exec_driver_sql(_ADD.format(column, conflict), values)
+            found = connection.exec_driver_sql(_READ.format(column), (table, digest)).first()
     return None if found is None else StoredSeat(*found)
 
 

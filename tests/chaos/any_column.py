@@ -416,7 +416,7 @@ def try_change(change: Change, original: Original) -> Noticed:
 
 EFFECTS = {
     "`event.id`": "the feed finds new events by it, and may send one later",
-    "`event.command`": "sent again, the command is carried out again, or is given a seat",
+    "`event.command`": "sent again, the command is carried out again",
     "`event.digest`": "sent again, the command is refused as another",
     "`event.hidden`, of a closed round": "a face: refused when it is read for its player",
     "`event.hidden`, an open round's secret": "the secret of all faces of the round",
@@ -441,7 +441,7 @@ EFFECTS = {
     "`node": "who seems to be connected, for some seconds",
     "`presence": "who seems to be connected, for some seconds",
     "`opener": "how many tables of one network the lobby lists",
-    "`seat_subject": "a user of a service or issuer is given another's seat",
+    "`seat_subject": "another user is named to a service; a changed seat gives no client one",
     "`service_": "another server acts as a service, also for its users' seats",
     "`table_savepoint": "none: a savepoint that does not lead to the signed root is ignored",
     "`webhook": "public events are sent elsewhere; a secret counts for its address only",

@@ -50,6 +50,7 @@ from dealer.service.tables.execution import (
     CommandExecution,
     RecentCommands,
 )
+from tests.harness.damage import change_log
 from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of, shuffled_table
 
 
@@ -116,6 +117,30 @@ async def test_commands_in_flight_together_keep_their_order(service: Service) ->
     )
     with pytest.raises(DeckEmpty):
         await service.execute(live_table, Draw(Actor(seat=1)))
+
+
+@pytest.mark.parametrize("columns", [("command", "digest"), ("command",)])
+async def test_an_event_with_the_id_of_another_command_answers_no_repetition(
+    open_service, columns
+) -> None:
+    """Who writes to the database cannot give a client the token of another player's seat."""
+    service = await open_service()
+    live_table, _ = await service.open_table({})
+    keys = {name: IdempotencyKey("claim", name * 8) for name in ("Ada", "Eve")}
+    ada, eve = [
+        (await service.execute(live_table, TakeSeat(name), key=key)).version
+        for name, key in keys.items()
+    ]
+    statement = f"SELECT {', '.join(columns)} FROM event WHERE version = ?"
+    ((*stored,),) = await service.log.fetch(statement, (eve,))
+    await change_log(service.log, "UPDATE event SET command = NULL WHERE version = ?", (eve,))
+    changes = ", ".join(f"{column} = ?" for column in columns)
+    statement = f"UPDATE event SET {changes} WHERE version = ?"
+    await change_log(service.log, statement, (*stored, ada))
+    other = await open_service()
+    elsewhere = await other.lifecycle.load(live_table.table_id)
+    with pytest.raises(CommandReused):
+        await other.execute(elsewhere, TakeSeat("Eve"), key=keys["Eve"])
 
 
 async def test_a_command_sent_again_has_its_first_answer(open_service) -> None:

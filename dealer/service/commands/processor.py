@@ -114,17 +114,15 @@ class CommandProcessor:
         """
         # One function: each step in a function of its own would be another call for every draw.
         try:
-            # 1. Name it. A repetition has the same name and, if it is the same command, digest.
+            # 1. Name it. A repetition has the same name.
             key, name = execution.key, execution.name
             if key is not None and name is None:
-                keys, public, cmd = self._keys, live_table.table.key, key.cmd
-                if keys.public_key != public:  # an older table's are older
-                    keys = keys.of(public)
+                cmd = key.cmd
                 if key.scope == ANONYMOUS_SCOPE:
                     # A repetition is answered with a token, so the database must not reveal the id.
+                    keys = self._keys.of(live_table.table.key)
                     cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
                 name = execution.name = f"{key.scope}/{cmd}"
-                execution.digest = keys.command_digest(key.content)[:DIGEST]
 
             # 2. Wait for a reload, or refuse what cannot be taken now.
             if live_table.state is not TableState.ACTIVE:
@@ -141,6 +139,8 @@ class CommandProcessor:
                 if stored is not None:
                     self.answer_repeated(live_table, execution, stored)
                     return
+                first = live_table.table.version + 1
+                execution.digest = self._digest(live_table, execution, first)
 
             # 4. Decide, encode, evolve. The table in memory is then ahead of the log.
             try:
@@ -268,7 +268,7 @@ class CommandProcessor:
     def _answer_waiters(self, execution: CommandExecution, version: int) -> None:
         # Without the frames that are held for the caller: another connection may see less.
         outcome = CommandResult(version, execution.events, repeated=True)
-        stored = StoredCommand(execution.digest, execution.expected + 1, len(execution.rows))
+        stored = StoredCommand(execution.digest, execution.version, len(execution.rows))
         while execution.waiters:  # those that are left are answered after an internal error, too
             waiter = execution.waiters[0]
             self.answer_repeated(execution.live_table, waiter, stored, outcome)
@@ -338,7 +338,7 @@ class CommandProcessor:
         A command with another content is refused with CommandReused. While the first one is in
         flight the other waits for it.
         """
-        if stored.digest != execution.digest:
+        if stored.digest != self._digest(live_table, execution, stored.version):
             execution.answer(
                 CommandReused("This command id was used for another command; give each its own.")
             )
@@ -348,6 +348,19 @@ class CommandProcessor:
             execution.answer(outcome)
         else:
             self._tasks.start(self._answer_from_log(live_table, execution, stored))
+
+    def _digest(self, live_table: LiveTable, execution: CommandExecution, version: int) -> bytes:
+        """What is stored next to the id of a command whose first event has this version.
+
+        A repetition is answered with what that event says, the token of its seat too. So an
+        event that is given the id of another command in the database does not answer it.
+        """
+        keys, public, key = self._keys, live_table.table.key, execution.key
+        if keys.public_key != public:  # an older table's are older
+            keys = keys.of(public)
+        name, content = (execution.name or "").encode(), b"" if key is None else key.content
+        place = b"command " + live_table.id + version.to_bytes(8, "big")
+        return keys.command_digest(place + len(name).to_bytes(4, "big") + name + content)[:DIGEST]
 
     async def _answer_from_log(
         self, live_table: LiveTable, execution: CommandExecution, stored: StoredCommand

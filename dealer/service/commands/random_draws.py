@@ -100,9 +100,8 @@ class RandomDraws:
         if not isinstance(begun, ShuffleStarted) or round_ is None or round_.number != begun.round:
             answer(NoRound("The round of that draw is over."))
             return
-        again = CommandExecution(
-            command=draw, done=answer, name=f"{execution.name}/draw", digest=execution.digest
-        )
+        name = f"{execution.name}/draw"
+        again = CommandExecution(command=draw, done=answer, name=name, key=execution.key)
         self._processor.submit(live_table, again)
 
     async def _sealed_at(self, live_table: LiveTable, *, after: int) -> int | None:

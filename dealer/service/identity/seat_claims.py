@@ -10,6 +10,7 @@ seat. Both hold because of the log's command index:
    A service's own id of the user is written before, under the same id.
 3. `record` writes the user's row, and the row of the ticket: the request that is in it is answered,
    any other is refused. It is written before the answer, so that a ticket never gives two answers.
+   Both are bound to their seat by a keyed digest: changed in the database, they give no seat.
 
 A crash after 2 leaves the seat taken, and neither row. The next request finds that seat through
 the command id, and as the ticket is not spent any request may be given it. A crash after 3 leaves
@@ -86,8 +87,8 @@ class SeatClaims:
         if claim.ticket:
             spent = await self._stored(live_table, claim.ticket)
             if spent is not None:
-                return await _given_again(live_table, claim, spent)
-        stored = await self._stored(live_table, claim.user) if claim.user else None
+                return await self._given_again(live_table, claim, spent)
+        stored = await self._of_user(live_table, claim.user)
         return None if stored is None else await _seated(live_table, stored)
 
     async def take(self, live_table: LiveTable, claim: SeatClaim, command: TakeSeat) -> SeatHolder:
@@ -96,12 +97,11 @@ class SeatClaims:
         Raises BadToken if a ticket without a user gave a seat that was left.
         """
         after = 0
-        if claim.user:
-            stored = await self._stored(live_table, claim.user)
-            if stored is not None:
-                if (holder := await _seated(live_table, stored)) is not None:
-                    return holder  # taken since `find`, by another request of the user
-                after = stored.version
+        stored = await self._of_user(live_table, claim.user)
+        if stored is not None:
+            if (holder := await _seated(live_table, stored)) is not None:
+                return holder  # taken since `find`, by another request of the user
+            after = stored.version
         for _ in range(ATTEMPTS):
             # The user may be about to leave: the seat is free only once that is on disk.
             await live_table.wait_committed(live_table.table.version)
@@ -119,15 +119,20 @@ class SeatClaims:
 
         Raises TicketUsed if another request was quicker, which may be at another node.
         """
-        row = StoredSeat(*holder, claim.request)
+
+        def rows(digest: bytes, request: bytes) -> dict[bytes, StoredSeat]:
+            row = StoredSeat(*holder, self._bound(live_table, digest, holder, request))
+            return {digest: row} if digest else {}
+
+        users, tickets = rows(claim.user, b""), rows(claim.ticket, claim.request)
         stored = await self._log.run_in_transaction(
             lambda connection: seat_subjects.record(
-                connection, live_table.id, user=claim.user, ticket=claim.ticket, row=row
+                connection, live_table.id, users=users, tickets=tickets
             )
         )
         if stored is None:
             raise TableArchived("This table is closed and archived.")
-        if stored.request != claim.request:
+        if claim.ticket and not self._is_bound(live_table, claim.ticket, stored, claim.request):
             raise _used()
 
     async def _take_after(
@@ -147,6 +152,37 @@ class SeatClaims:
         (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
         return SeatHolder(taken.seat, done.version)
 
+    def _bound(
+        self, live_table: LiveTable, digest: bytes, holder: SeatHolder, request: bytes
+    ) -> bytes:
+        """What a row has as `request`: a keyed digest of the row and the request."""
+        keys = self._keys.of(live_table.table.key)
+        return keys.command_digest(
+            b"row " + lp(live_table.id, digest, be64(holder.seat), be64(holder.taken_at), request)
+        )
+
+    def _is_bound(
+        self, live_table: LiveTable, digest: bytes, stored: StoredSeat, request: bytes
+    ) -> bool:
+        holder = SeatHolder(stored.seat, stored.version)
+        return stored.request == self._bound(live_table, digest, holder, request)
+
+    async def _of_user(self, live_table: LiveTable, user: bytes) -> StoredSeat | None:
+        """The row of a user; None without one, or if it is not as this house wrote it."""
+        stored = await self._stored(live_table, user) if user else None
+        bound = stored is not None and self._is_bound(live_table, user, stored, b"")
+        return stored if bound else None
+
+    async def _given_again(
+        self, live_table: LiveTable, claim: SeatClaim, spent: StoredSeat
+    ) -> SeatHolder:
+        if not self._is_bound(live_table, claim.ticket, spent, claim.request):
+            raise _used()
+        holder = await _seated(live_table, spent)
+        if holder is None:
+            raise BadToken("The seat of this ticket was left; ask for a new ticket.")
+        return holder
+
     async def _stored(self, live_table: LiveTable, digest: bytes) -> StoredSeat | None:
         stored = await seat_subjects.find(self._log, live_table.id, digest)
         if stored is not None and stored.version > live_table.committed:
@@ -160,15 +196,6 @@ def _request(keys: HouseKeys, key: IdempotencyKey | None) -> bytes:
     if key is None:
         return secrets.token_bytes(DIGEST_BYTES)
     return keys.command_digest(b"join " + lp(key.scope.encode(), key.cmd.encode(), key.content))
-
-
-async def _given_again(live_table: LiveTable, claim: SeatClaim, spent: StoredSeat) -> SeatHolder:
-    if spent.request != claim.request:
-        raise _used()
-    holder = await _seated(live_table, spent)
-    if holder is None:
-        raise BadToken("The seat of this ticket was left; ask for a new ticket.")
-    return holder
 
 
 async def _seated(live_table: LiveTable, stored: StoredSeat) -> SeatHolder | None:

@@ -98,10 +98,10 @@ COUNT_BYTES = 4
 class CommandExecution(Append, eq=False, kw_only=True):
     """A command from its request to its answer, and its append to the log.
 
-    `done` is called once, with the outcome. From its `key` come its `name`, None without one, and
-    its `digest`, 16 bytes of an HMAC over the key's content. It is refused if the table is past
-    version `expect`. `draw_when_sealed` is executed as soon as the shuffle that the command starts
-    is sealed, and `on_drawn` gets its outcome.
+    `done` is called once, with the outcome. From its `key` comes its `name`, None without one; its
+    `digest` is 16 bytes of an HMAC over table, version, name and the key's content. It is refused
+    if the table is past version `expect`. `draw_when_sealed` is executed as soon as the shuffle
+    that the command starts is sealed, and `on_drawn` gets its outcome.
 
     While it is decided, `rows`, `checkpoints` and `events` are filled, and `pending_draw` is the
     draw that its append carries out, with `draw_result`. `waiters` are repetitions that arrive
@@ -130,6 +130,11 @@ class CommandExecution(Append, eq=False, kw_only=True):
     pending_draw: PendingDraw | None = None
     draw_result: list[Event] | Refused = field(default_factory=list)
     waiters: list[CommandExecution] = field(default_factory=list)
+
+    @property
+    def version(self) -> int:
+        """The version of its first event, once it is decided."""
+        return self.expected + 1
 
     def answer(self, outcome: Outcome) -> None:
         """Call `done`, unless this has called it before; what it raises is reported.
