@@ -40,17 +40,17 @@ class TemporarySqlite:
         with Path(f"{self.file}-wal").open("rb") as wal:
             return wal.read(24)[16:]
 
-    def execute(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of a statement of another program."""
-        with closing(self.connect()) as connection:
+    def execute(self, sql: str, *, timeout: float = 20) -> list[tuple[Any, ...]]:
+        """Rows of a statement of another program, which waits for a lock this many seconds."""
+        with closing(self.connect(timeout=timeout)) as connection:
             return connection.execute(sql).fetchall()
 
     def no_transaction_is_open(self) -> bool:
-        self.execute("BEGIN IMMEDIATE")
+        self.execute("BEGIN IMMEDIATE", timeout=0)
         return True
 
-    def connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.file, isolation_level=None, timeout=0)
+    def connect(self, *, timeout: float = 0) -> sqlite3.Connection:
+        return sqlite3.connect(self.file, isolation_level=None, timeout=timeout)
 
 
 @pytest.fixture(scope="session")
