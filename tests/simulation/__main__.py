@@ -23,7 +23,6 @@ from pathlib import Path
 from tests.simulation import faults
 from tests.simulation.plan import Plan
 from tests.simulation.progress import Progress
-from tests.simulation.reached import branches_printed
 from tests.simulation.runs import (
     KINDS,
     Found,
@@ -63,6 +62,8 @@ def main() -> int:
     fix_hashes()
     with ExitStack() as stack:
         if given.fault is not None:
+            from tests.simulation.reached import branches_printed  # needs coverage
+
             given.jobs = 1
             stack.enter_context(faults.planted(given.fault))
         if given.coverage:
