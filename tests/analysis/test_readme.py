@@ -39,7 +39,7 @@ def run(program: str, on_sqlite: Recorded, folder: Path) -> str:
 def test_the_first_example(on_sqlite: Recorded, tmp_path: Path) -> None:
     lines = run(EXAMPLES[0], on_sqlite, tmp_path).splitlines()
     assert lines[65].startswith("66 1793563215900 CardDrawn CardDrawn(round=1, seat=1, source=")
-    assert lines[213] == "['??', '??', '??']"
+    assert lines[213] == "['Kd', '9d']"
     assert lines[214].startswith("0 sealed [(51, 38, (61346,)), ")
     assert lines[-1] == "True"
 
