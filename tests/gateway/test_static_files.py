@@ -34,9 +34,9 @@ async def test_a_page_refers_to_the_files_of_its_version(gateway) -> None:
     assert got.headers["cache-control"] == "max-age=31536000, immutable"
 
 
-def test_comments_and_indentation_are_left_out_and_lines_keep_their_numbers() -> None:
+def test_comments_indentation_and_blank_lines_are_left_out() -> None:
     script = b'/** Of\n * two. */\nf(); // of f\n  // not\n  /** one */\n  g("/** a */");\n'
-    assert shortened(script) == b'\n\nf();\n\n\ng("/** a */");\n'
+    assert shortened(script) == b'f();\ng("/** a */");\n'
     assert shortened(b"  g(' // a', `//`); // g's\n") == b"g(' // a', `//`); // g's\n"
 
 

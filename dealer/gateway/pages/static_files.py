@@ -73,8 +73,9 @@ PUBLIC = re.compile(r"/(?P<path>(?:client|verify)(?:\.d\.ts|\.js)|client/\w+\.js
 
 _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*$)", re.DOTALL | re.MULTILINE)
 
-_ENDS = re.compile(r"""^[ \t]+|[ \t]+//[^\n"'`]*$""", re.MULTILINE)
-"""Indentation, and a comment behind code; with a quotation mark it may be within a string."""
+_ENDS = re.compile(r"""^\s+|[ \t]+//[^\n"'`]*$""", re.MULTILINE)
+"""Blank lines and indentation, and a comment behind code, which has no quotation mark: with one it
+may be within a string."""
 
 _STYLE_COMMENTS = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
 _CSS_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
@@ -237,7 +238,7 @@ class StaticFiles:
         return self.files[path].data.decode()
 
     def _styles(self, path: str) -> str:
-        """A stylesheet without comments and indentation; what it imports replaces `@import`s."""
+        """A stylesheet without comments and blank lines; what it imports replaces `@import`s."""
         folder = posixpath.dirname(path)
 
         def imported(found: re.Match[str]) -> str:
@@ -248,12 +249,11 @@ class StaticFiles:
 
 
 def shortened(script: bytes) -> bytes:
-    """The script without indentation and most comments; all other lines keep their numbers.
+    """The script without blank lines, indentation and most comments.
 
-    A multi-line string must have no line that begins like a comment or with spaces.
+    A multi-line string must have no line that is blank, or begins like a comment or with spaces.
     """
-    text = _COMMENTS.sub(lambda found: "\n" * found[0].count("\n"), script.decode())
-    return _ENDS.sub("", text).encode()
+    return _ENDS.sub("", _COMMENTS.sub("", script.decode())).encode()
 
 
 def _read(folder: Traversable, prefix: str) -> list[tuple[str, File]]:
