@@ -296,7 +296,9 @@ async def test_a_swap_is_hidden_from_a_seat(open_page, tables, tmp_path) -> None
 async def test_the_plot_can_be_read_as_a_table(open_page, played) -> None:
     page = await open_page(f"/tables/{played}/audit#round=1&step=50")
     await checked(page)
-    await page.get_by_text("The same numbers as a table").click()
+    await expect(page.locator("#plot-words")).to_be_hidden()
+    await page.locator("#plot-more summary").click()
+    await expect(page.locator("#plot-words")).to_contain_text("98 in 100")
     rows = [
         (await row.inner_text()).split("\t")
         for row in await page.locator("#plot-table tbody tr").all()
@@ -306,9 +308,13 @@ async def test_the_plot_can_be_read_as_a_table(open_page, played) -> None:
     assert sum(int(cards) for *_, cards in rows) == 52
     assert 51 <= sum(int(swaps) * int(cards) for swaps, *_, cards in rows) <= 102
     assert sum(float(mean) for _, mean, *_ in rows) == pytest.approx(52, abs=0.5)
-    for _, mean, usual, _ in rows:
+    even = True
+    for _, mean, usual, cards in rows:
         low, high = map(int, usual.split(" to "))
         assert low - 0.5 <= float(mean) <= high + 0.5
+        even = even and low <= int(cards) <= high
+    verdict = "as even as chance allows ✓" if even else "unusual, as fair ones are"
+    await expect(page.locator("#plot-title")).to_contain_text(verdict)
 
 
 FORGERIES: dict[str, tuple[str, int, dict[str, Any], str]] = {

@@ -38,7 +38,7 @@ export function plot(round, moment) {
     !shuffle.laidOut;
   for (const id of ["plot-key", "bars", "plot-more"]) byId(id).hidden = !whole;
   if (!whole) {
-    setText(byId("plot-words"), texts.noPlot);
+    setText(byId("plot-title"), texts.noPlot);
     drawn = null;
   } else if (drawn !== shuffle) {
     draw(shuffle);
@@ -59,6 +59,8 @@ export function rowsOf(shuffle) {
 
 function draw(shuffle) {
   const rows = rowsOf(shuffle);
+  const isUsual = rows.every(({ cards, low, high }) => low <= cards && cards <= high);
+  setText(byId("plot-title"), isUsual ? texts.plotEven : texts.plotRare);
   const most = Math.max(...rows.map(({ cards, high }) => Math.max(cards, high)));
   const foot = HEAD * letter + ROOM;
   const height = foot + FOOT * letter;
