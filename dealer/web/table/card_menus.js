@@ -1,7 +1,7 @@
 /** The menus of the deck and of a pile: their cards, and what can be done with them. */
 
 import { cardElement, cardSign } from "../cards.js";
-import { timeOf } from "../clock.js";
+import { minuteOf } from "../clock.js";
 import { element } from "../dom.js";
 import { fill, table as texts } from "../texts.js";
 import {
@@ -128,5 +128,5 @@ function playerOf(table, { slot }) {
   const played = playedBy(table, slot);
   if (played === null) return null;
   return element("span", { class: "muted" },
-    texts.tricks.played({ name: nameAt(table, played.seat), time: timeOf(played.at) }));
+    texts.tricks.played({ name: nameAt(table, played.seat), time: minuteOf(played.at) }));
 }

@@ -1,6 +1,6 @@
 /** The menu of a seat: its player and cards, marks for the player, and what the host may do. */
 
-import { timeOf } from "../clock.js";
+import { minuteOf } from "../clock.js";
 import { element, field, safeText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { actionForMove, noting, ofPlayers, trickTo } from "./actions.js";
@@ -117,7 +117,7 @@ function hostOffers(page, seat, taken) {
     },
     {
       possible: taken && mayFree, mark: "final",
-      label: since === null ? labels.free : labels.freeSince({ time: timeOf(since) }),
+      label: since === null ? labels.free : labels.freeSince({ time: minuteOf(since) }),
       action: async () => {
         const sure = await page.ask.confirm(labels.confirmFree({ name }), labels.freeTitle);
         return sure ? ofPlayers(() => table.vacate(seat)) : null;

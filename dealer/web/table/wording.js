@@ -1,7 +1,7 @@
 /** Names of piles, and sentences that depend on what there is to say. */
 
 import { cardName } from "../cards.js";
-import { timeOf } from "../clock.js";
+import { minuteOf } from "../clock.js";
 import { safeText } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { titleInGame } from "./game.js";
@@ -53,7 +53,7 @@ export function seatDetails(seat, taken, presence) {
   if (!taken) return free({ seat });
   if (presence === undefined) return unknown({ seat });
   if (presence.since === null) return (presence.here ? here : away)({ seat });
-  return (presence.here ? hereSince : awaySince)({ seat, time: timeOf(presence.since) });
+  return (presence.here ? hereSince : awaySince)({ seat, time: minuteOf(presence.since) });
 }
 
 /** What the page says between rounds, null if a button says it; `mayOpen` if this player has one. */
