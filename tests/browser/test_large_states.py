@@ -17,6 +17,7 @@ from tests.browser.player_page import PlayerPage
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import close_round, own_cards
 from tests.browser.test_large_text import hearts, trick, wide
+from tests.browser.test_looks import box
 from tests.harness.server_process import ServerProcess
 
 SMALL, LOW, TABLET, DESKTOP = (360, 640), (844, 390), (768, 1024), (1280, 800)
@@ -169,15 +170,36 @@ async def test_the_numbers_of_cards_of_the_players_are_seen(
 async def test_selected_cards_and_their_number_are_seen(
     open_page: OpenPage, server: ServerProcess, language: str, letters: int
 ) -> None:
-    path = (await prepared_table(server, NAMES, deal=5))[0]
+    """All of 13 cards are, too, in a title of one line, and drawing beside the next step."""
+    path = (await prepared_table(server, NAMES[:3], deal=13))[0]
     page = await shown(open_page, path, SMALL, letters, locale=language)
     for index in (1, 3):
         await own_cards(page).nth(index).tap()
     await expect(page.locator('#hand [aria-selected="true"]')).to_have_count(2)
-    await expect_seen(page, "#hand .card", "#hand-title", "#tools button")
+    await expect_seen(page, "#hand .corner:first-child", "#hand-title", "#tools button")
+    await expect_seen(page, "[data-action=draw]", "[data-action=play].primary")
+    assert (await box(page.locator("#hand-title")))["height"] < 20
 
 
-@pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
+async def test_selected_cards_stay_in_view(open_page: OpenPage, server: ServerProcess) -> None:
+    """While others come, and after the device was turned."""
+    path = (await prepared_table(server, NAMES[:2], deal=13))[0]
+    page = await shown(open_page, path, SMALL, 100)
+    chosen = page.locator('#hand [aria-selected="true"]')
+    await own_cards(page).first.tap()
+    await page.keyboard.press("9")
+    await page.keyboard.press("d")
+    await expect(own_cards(page)).to_have_count(22)
+    await expect_seen(page, '#hand [aria-selected="true"] .corner:first-child')
+    await chosen.tap()
+    await page.set_viewport_size({"width": LOW[0], "height": LOW[1]})
+    await own_cards(page).last.tap()
+    await page.set_viewport_size({"width": SMALL[0], "height": SMALL[1]})
+    await page.wait_for_function("(width) => innerWidth === width", arg=SMALL[0])
+    await expect_seen(page, '#hand [aria-selected="true"] .corner:first-child')
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW])
 async def test_a_raised_card_fades_with_the_others_at_the_edge(
     open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
 ) -> None:

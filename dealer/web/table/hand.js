@@ -22,7 +22,7 @@ export class Hand {
   #before = element("span", { class: "before" });
   #bubble = bubbleElement();
   #list = element("ul", {
-    id: "hand", role: "listbox", "aria-multiselectable": "true", "aria-labelledby": "hand-title",
+    id: "hand", role: "listbox", "aria-multiselectable": "true",
     "aria-describedby": "own-marks hand-help",
   });
   #cue = scrollCue(this.#list, "inline");
@@ -39,6 +39,8 @@ export class Hand {
     }, texts.sortBy[by]));
     this.#list.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.#list.addEventListener("focusin", ({ target }) => this.#onFocus(target));
+    // After a change of the width, too, what is selected is in view.
+    new ResizeObserver(() => this.#show(this.chosen)).observe(this.#list);
     container.append(
       element("div", { class: "hand-head" },
         this.#chip, this.#title, this.#marks, this.#before, element("div", {
@@ -70,7 +72,10 @@ export class Hand {
     for (const slot of selected) if (!present.has(slot)) selected.delete(slot);
     if (!present.has(this.#focus)) this.#moveFocus();
 
-    setText(this.#title, texts.yourHand({ cards: cards.length, selected: selected.size }));
+    const name = texts.yourHand({ cards: cards.length });
+    setAttribute(this.#list, "aria-label", name);
+    setText(this.#title, selected.size === 0 ? name
+      : texts.chosen({ cards: cards.length, selected: selected.size }));
     setAttribute(this.#list, "data-drop", table.seat === null ? null : handOf(table.seat));
     this.#list.style.setProperty("--cards", Math.max(1, cards.length));
     this.#drawPlace();
@@ -86,16 +91,23 @@ export class Hand {
   }
 
   /**
-   * Show the card that came last, and mark where the hand can be scrolled. Called after all is drawn,
-   * as it needs the layout.
+   * Show the card that came last, unless cards are selected, and mark where the hand can be scrolled.
+   * Called after all is drawn, as it needs the layout.
    */
   measure() {
     const fresh = this.slots.findLast((slot) => !this.#seen.has(slot));
     if (fresh !== undefined && this.#seen.size > 0) {
-      this.#optionOf(fresh).scrollIntoView({ block: "nearest", inline: "nearest" });
+      this.#show(this.chosen.length > 0 ? this.chosen : [fresh]);
     }
     if (fresh !== undefined || this.#seen.size > this.#shown.length) this.#seen = new Set(this.slots);
     this.#cue();
+  }
+
+  /** Scroll to these cards: if there is not room for all, to the first ones. */
+  #show(slots) {
+    for (const slot of slots.toReversed()) {
+      this.#optionOf(slot).scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
   }
 
   /** The marks of the player's own seat, and the piles before it. */
