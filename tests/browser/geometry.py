@@ -146,7 +146,8 @@ NOT_SEEN = """(selector) => {
       problems.push(`${name} is past an edge of the screen`);
     }
     for (let up = one.parentElement; up !== null && up !== document.body; up = up.parentElement) {
-      const fade = up.id !== "hand" && up.dataset.more?.includes("end") ? 1.6 * letter : 0;
+      const fades = up.id !== "hand" && one.closest(".answers") === null;
+      const fade = fades && up.dataset.more?.includes("end") ? 1.6 * letter : 0;
       const { left, right, top, bottom } = up.getBoundingClientRect();
       const box = { left, right, top, bottom: bottom - fade };
       if (getComputedStyle(up).overflow !== "visible" && leaves(box)) {

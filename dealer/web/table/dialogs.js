@@ -3,12 +3,13 @@
 import { element } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { dismissedByBack } from "./back_button.js";
+import { scrollCue } from "./scroll_cue.js";
 
 /**
  * Show a dialog, and wait until it is closed.
  *
  * @param {string | (Node | string)[]} title
- * @param {(close: (answer?: any) => void) => (Node | string)[]} fill creates the contents
+ * @param {(close: (answer?: any) => void) => (Node | string | null)[]} fill creates the contents
  * @param {object} [options]
  * @param {boolean} [options.alert] the dialog cannot be dismissed without a button
  * @param {string} [options.name] its CSS class
@@ -16,16 +17,16 @@ import { dismissedByBack } from "./back_button.js";
  */
 export function dialog(title, fill, { alert = false, name = "" } = {}) {
   return new Promise((resolve) => {
-    const box = element("dialog", {
-      class: name, "aria-labelledby": "dialog-title", role: alert ? "alertdialog" : null,
-      "data-answer": alert,
-    });
     let answer = null;
     const close = (given = null) => {
       answer = given;
       box.close();
     };
-    box.append(
+    const box = element(
+      "dialog", {
+        class: name, "aria-labelledby": "dialog-title", role: alert ? "alertdialog" : null,
+        "data-answer": alert,
+      },
       element("div", { class: "dialog-head" },
         element("h2", { id: "dialog-title" }, ...[title].flat()),
         alert ? "" : element("button", {
@@ -41,6 +42,7 @@ export function dialog(title, fill, { alert = false, name = "" } = {}) {
     else box.addEventListener("click", (event) => event.target === box && close());
     document.body.append(box);
     box.showModal();
+    scrollCue(box, "block");
     dismissedByBack();
     box.querySelector("[autofocus]")?.focus();
   });
@@ -57,7 +59,7 @@ export function form(submit, attributes, ...children) {
 
 /**
  * A list of buttons, each of which closes the dialog with its value. One with a reason why that is
- * not possible now shows it, and does nothing.
+ * not possible now shows it, does nothing, and comes after the others.
  *
  * @param {(value: any) => void} close
  * @param {{ label: string, value: any, mark?: "public" | "final" | null,
@@ -66,10 +68,11 @@ export function form(submit, attributes, ...children) {
  * @param {boolean} [options.ranked] the likeliest is the first: it is filled, the others are rows
  */
 export function choices(close, offers, { ranked = false } = {}) {
-  const first = offers.findIndex(({ reason = null }) => reason === null);
-  return element("div", { class: ranked ? "rows ranked" : "choices" }, ...offers.map(
+  const isPossible = ({ reason = null }) => reason === null;
+  const ordered = [...offers.filter(isPossible), ...offers.filter((one) => !isPossible(one))];
+  return element("div", { class: ranked ? "rows ranked" : "choices" }, ...ordered.map(
     ({ label, value, mark, reason = null }, index) => element("button", {
-      type: "button", autofocus: index === first, "data-mark": mark,
+      type: "button", autofocus: index === 0 && reason === null, "data-mark": mark,
       "aria-disabled": reason === null ? null : "true",
       "aria-label": reason === null ? null : label, title: reason,
       onclick: () => reason ?? close(value),
