@@ -296,6 +296,23 @@ async def test_the_scores_after_a_round_are_seen_with_its_buttons(
         await expect_seen(page, ".between h2", ".scores li", ".scores b")
 
 
+@pytest.mark.parametrize("letters", [100, 150])
+@pytest.mark.parametrize("size", [SMALL, LOW, TABLET, DESKTOP])
+async def test_the_result_of_a_game_is_seen_with_the_names_of_its_players(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int], letters: int
+) -> None:
+    page = await shown(open_page, await hearts(server, over=True), size, letters)
+    await expect(page.locator(".scores li")).to_have_count(4)
+    await expect_seen(page, ".between h2", ".scores .name", ".scores b", ".between .next > *")
+    names = page.locator(".seats .name")
+    for name in await names.all():
+        assert await name.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    widths = await page.locator("#around .card:visible").evaluate_all(
+        "(all) => all.map((one) => one.offsetWidth)"
+    )
+    assert min(widths) >= 35
+
+
 @pytest.mark.parametrize("size", [SMALL, LOW])
 async def test_the_lobby_shows_its_first_fields(
     open_page: OpenPage, server: ServerProcess, size: tuple[int, int]

@@ -22,8 +22,11 @@ ON_ITS_SIDE = [(568, 320), (640, 360), (844, 390)]
 RULES = {"game": "hearts", "draw": "nobody", "burn": "nobody"}
 
 
-async def hearts(server: ServerProcess | MaliciousServer) -> str:
-    """The link of the fourth player at a game of hearts: a trick was won, three cards lie."""
+async def hearts(server: ServerProcess | MaliciousServer, *, over: bool = False) -> str:
+    """The link of the fourth player at a game of hearts: a trick was won, three cards lie.
+
+    With `over` the round was closed then.
+    """
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         houses = [
             await stack.enter_async_context(connect(server.url, name=name))
@@ -44,6 +47,8 @@ async def hearts(server: ServerProcess | MaliciousServer) -> str:
         await ada.move("pile:table", to="pile:won:2", count=4)
         for table in tables[:3]:
             await table.play(table.hand[:1])
+        if over:
+            await ada.round_close()
         return f"/tables/{ada.id}#seat={tables[3].token}"
 
 
