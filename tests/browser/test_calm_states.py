@@ -85,7 +85,7 @@ async def test_the_bar_is_empty_without_a_connection_and_comes_back(
     assert await box(page.locator("#tools")) == before
     await link.mend()
     await expect(page.locator("#connection")).to_contain_text("Connected again", timeout=30_000)
-    assert "Draw" in [name for name, _ in await page.evaluate(SEEN_TOOLS)]
+    await page.wait_for_function(f"() => ({SEEN_TOOLS})().some(([name]) => name === 'Draw')")
 
 
 async def test_with_large_letters_the_sign_of_the_verdict_is_above_it(

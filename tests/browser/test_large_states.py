@@ -173,6 +173,8 @@ async def test_selected_cards_and_their_number_are_seen(
     """All of 13 cards are, too, in a title of one line, and drawing beside the next step."""
     path = (await prepared_table(server, NAMES[:3], deal=13))[0]
     page = await shown(open_page, path, SMALL, letters, locale=language)
+    await expect(own_cards(page)).to_have_count(13)
+    assert await page.evaluate("document.scrollingElement.scrollWidth") == SMALL[0]
     for index in (1, 3):
         await own_cards(page).nth(index).tap()
     await expect(page.locator('#hand [aria-selected="true"]')).to_have_count(2)
