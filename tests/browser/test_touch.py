@@ -381,6 +381,9 @@ async def test_a_card_that_was_laid_by_mistake_comes_back(game: Game) -> None:
     await bob.fingers.tap(bob.card(0))
     await bob.fingers.tap(tool(page, "Play"))
     await holds(ada.page, "pile:table", 1)
+    # Where the other button was, the next tap would be the second one of a double tap.
+    await bob.fingers.tap(tool(page, "More…"))
+    await bob.choose("Close")
     await bob.fingers.tap(back)
     await bob.player.holds(5)
     await holds(ada.page, "pile:table", 0)
