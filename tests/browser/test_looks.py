@@ -309,8 +309,14 @@ async def test_the_sheet_of_a_round_has_a_row_of_its_own(
         sheet = page.locator(".between")
         await expect(sheet).to_be_visible()
         await expect(page.get_by_role("link", name="Check the shuffle")).to_be_in_viewport()
-        at, deck = await box(sheet), await box(place(page, "deck"))
-        assert deck["y"] >= at["y"] + at["height"]
+        await page.wait_for_function(
+            """() => {
+              const [sheet, deck] = [".between", '[data-stack="deck"]'].map(
+                (one) => document.querySelector(one).getBoundingClientRect());
+              return deck.top >= sheet.bottom;
+            }"""
+        )
+        at = await box(sheet)
         around = await box(page.locator("#middle"))
         left = at["x"] - around["x"]
         assert left == pytest.approx(around["width"] - at["width"] - left, abs=3)
@@ -369,5 +375,5 @@ async def test_the_stacks_of_a_table_without_a_game_are_in_one_row(
     page = await open_page(path, size={"width": size[0], "height": size[1]})
     stacks = page.locator("#middle button.stack:visible")
     await expect(stacks).to_have_count(count)
-    boxes = [await box(one) for one in await stacks.all()]
-    assert len({round(one["y"]) for one in boxes}) == 1
+    tops = await stacks.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().top)")
+    assert len({round(top) for top in tops}) == 1
