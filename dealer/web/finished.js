@@ -14,8 +14,9 @@ const empty = element("p", { class: "muted", role: "status" }, texts.looking);
 
 document.title = texts.title({ brand: brandTitle() ?? "dealer" });
 document.querySelector("#lobby").append(
-  element("header", {}, element("h1", {}, texts.headline),
-    element("p", {}, element("a", { class: "button", href: serverUrl() }, texts.allTables))),
+  element("header", { class: "head" }, element("h1", {}, texts.headline),
+    element("nav", { class: "ways" },
+      element("a", { class: "button", href: serverUrl() }, texts.allTables))),
   own(),
   element("section", { class: "panel", "aria-labelledby": "public" },
     element("h2", { id: "public" }, texts.publicTables), empty, list),
@@ -31,17 +32,19 @@ function own() {
   if (tables.length === 0) return "";
   return element("section", { class: "panel", "aria-labelledby": "own" },
     element("h2", { id: "own" }, texts.yourTables),
-    element("ul", { class: "tables" }, ...tables.map((one) => entry(one.id, one))));
+    element("ul", { class: "tables" }, ...tables.map((one) => entry(one.id, one, one.since))));
 }
 
-function entry(id, table, ...notes) {
-  if (table.practice) notes.unshift(shared.practice);
+/** @param {number | undefined} at in ms since 1970, if it is known */
+function entry(id, table, at) {
+  const notes = at === undefined ? [] : [dayAndTimeOf(at)];
+  if (table.practice) notes.unshift(shared.practice({ deal: table.deal ?? "none" }));
   const title = table.name ? safeText(table.name) : texts.nameless({ id: id.slice(0, 6) });
   const link = (what, text) => element(
     "a", { class: "button", href: tableUrl(id, what), "aria-label": `${text}: ${title}` }, text);
-  return element("li", { class: "entry" },
-    element("strong", { dir: "auto" }, title),
-    notes.length === 0 ? "" : element("span", { class: "muted" }, notes.join(" · ")),
+  return element("li", {},
+    element("div", {}, element("strong", { dir: "auto" }, title),
+      element("p", { class: "muted" }, notes.join(" · "))),
     element("div", { class: "ways" }, link("/audit", texts.check), link("/history", texts.history)));
 }
 
@@ -52,8 +55,7 @@ async function show() {
     await house.close();
     setText(empty, texts.none);
     empty.hidden = tables.length > 0;
-    list.replaceChildren(...tables.map((one) => entry(one.table, one,
-      texts.opened({ when: dayAndTimeOf(Number(one.opened_at)) }))));
+    list.replaceChildren(...tables.map((one) => entry(one.table, one, Number(one.opened_at))));
   } catch (error) {
     setText(empty, errorText(error));
   }

@@ -13,6 +13,7 @@ import { finished as texts, language } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const TIMED = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) {2}(.*)$/;
+const MOMENT = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+)/;
 const HEX = /([0-9a-f]{32,})/; // keys and the like
 const SHORT = 8; // of their digits are shown
 const ABOUT = 2; // lines about the table, which come first
@@ -20,13 +21,14 @@ const ABOUT = 2; // lines about the table, which come first
 const [, table = ""] = /\/tables\/([0-9a-f]{32})\/history$/.exec(location.pathname) ?? [];
 const file = tableUrl(table, `/history.txt?lang=${language}`);
 const status = element("p", { role: "status", class: "panel" }, texts.making);
-const lines = element("div", { id: "lines" });
+const lines = element("div", { id: "lines", class: "panel", hidden: true });
 
 document.title = texts.historyTitle({ brand: brandTitle() ?? "dealer" });
 document.querySelector("#history").append(
-  element("header", {}, element("h1", {}, texts.historyHeadline), element("nav", { class: "ways" },
-    link(tableUrl(table, "/audit"), texts.check), link(file, texts.asText),
-    link(serverUrl(), texts.allTables))),
+  element("header", { class: "head" }, element("h1", {}, texts.historyHeadline),
+    element("nav", { class: "ways" },
+      link(tableUrl(table, "/audit"), texts.check), link(file, texts.asText),
+      link(serverUrl(), texts.allTables))),
   status, lines,
   element("footer", {}, themeSwitch(), languageSwitch()),
 );
@@ -51,12 +53,16 @@ function pageOf(text) {
     else if (list === null) made.push(list = element("ol", {}));
     if (timed !== null) list.append(moment(timed));
     else if (line.startsWith("  ")) addCards(made, line.trim().split(" "));
-    else if (line !== "") made.push(element(begins ? "h2" : "p", {}, line));
+    else if (line !== "") made.push(begins ? heading(line) : element("p", {}, line));
     begins = line === "";
   }
   return [...made, element("details", {}, element("summary", {}, texts.about),
     ...written.slice(0, ABOUT).map((line) => element("p", { class: "muted" }, line)))];
 }
+
+/** A heading whose day and time are not torn apart. */
+const heading = (line) => element("h2", {}, ...line.split(MOMENT).map((part, index) =>
+  (index % 2 === 1 ? element("span", {}, part) : part)));
 
 /** @param {string[]} timed as TIMED finds it */
 function moment([, day, time, sentence]) {
@@ -83,6 +89,7 @@ async function show() {
   else if (response.ok) lines.replaceChildren(...pageOf(await response.text()));
   else setText(status, await response.text());
   status.hidden = response?.ok === true;
+  lines.hidden = !status.hidden;
 }
 
 show();

@@ -2,6 +2,7 @@
 
 import { cardElement, drawCard } from "./cards.js";
 import { browserStore, connect } from "./client.js";
+import { dayAndTimeOf } from "./clock.js";
 import { brandLogo, brandTitle, element, safeText, field, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
 import { addCardPictures } from "./late_styles.js";
@@ -68,19 +69,17 @@ function showCardsOf(pack) {
 function columns() {
   const form = element(
     "form", { onsubmit: openTable },
-    field(texts.yourName, name),
-    ...(from === null ? choices.elements : [
-      element("p", {}, (from.version === undefined ? texts.practiceAgain : texts.practiceAt)(from)),
-      element("a", { href: serverUrl() }, texts.ordinary),
-    ]),
-    open,
-    status,
+    from === null ? "" : element(
+      "p", {}, (from.version === undefined ? texts.practiceAgain : texts.practiceAt)(from)),
+    element("div", { class: "start" }, field(texts.yourName, name), open, status),
+    ...(from === null ? choices.elements
+      : [element("a", { href: serverUrl() }, texts.ordinary)]),
   );
   const finished = element("a", { href: serverUrl("finished") }, texts.audit);
   return element(
     "div", { class: "columns" },
     own(),
-    element("section", { class: "panel" },
+    element("section", { class: "panel new" },
       element("h2", {}, from === null ? texts.openTitle : texts.practice), form),
     element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
@@ -97,8 +96,8 @@ function own() {
   return element(
     "section", { class: "panel own", "aria-labelledby": "own-tables" },
     element("h2", { id: "own-tables" }, texts.yourTables),
-    element("ul", { class: "tables" }, ...tables.map(({ id, name, seat, practice }) => element(
-      "li", {}, entry(id, name, practice, texts.yourSeat({ seat }))))),
+    element("ul", { class: "tables" }, ...tables.map((one) => entry(
+      one.id, one, texts.yourSeat(one), ...(one.since ? [dayAndTimeOf(one.since)] : [])))),
   );
 }
 
@@ -111,8 +110,9 @@ async function openTable(event) {
   try {
     /** @type {any} */
     const chosen = from === null ? await choices.table() : { from };
+    const title = from === null ? texts.defaultTable : texts.defaultPractice;
     const table = await (await house).open({
-      ...chosen, name: chosen.name || withoutIsolates(texts.defaultTable({ player })),
+      ...chosen, name: chosen.name || withoutIsolates(title({ player })),
     });
     // Who plays a round again gets the hand of the same seat.
     const seat = (from && (await house).kept(from.table).seat) ?? undefined;
@@ -143,18 +143,15 @@ function showTables(tables) {
   list.replaceChildren(...tables.map(tableEntry));
 }
 
-function titleOf(name, id) {
-  return name ? safeText(name) : texts.nameless({ id: id.slice(0, 6) });
+function tableEntry(one) {
+  return entry(one.table, one, texts.seated(one), texts.rounds(one),
+    dayAndTimeOf(Number(one.opened_at)));
 }
 
-function tableEntry({ table, name, taken, rounds, practice }) {
-  return element("li", {}, entry(
-    table, name, practice, texts.seated({ taken }), texts.rounds({ rounds })));
-}
-
-function entry(table, name, practice, ...notes) {
-  return element(
-    "a", { href: tableUrl(table) }, element("strong", { dir: "auto" }, titleOf(name, table)),
-    practice ? element("span", { class: "practice" }, shared.practice) : "",
-    ...notes.map((note) => element("span", { class: "muted" }, note)));
+function entry(id, table, ...notes) {
+  if (table.practice) notes.unshift(shared.practice({ deal: table.deal ?? "none" }));
+  const title = table.name ? safeText(table.name) : texts.nameless({ id: id.slice(0, 6) });
+  return element("li", {}, element("a", { href: tableUrl(id) },
+    element("strong", { dir: "auto" }, title),
+    " ", element("span", { class: "muted" }, notes.join(" · "))));
 }

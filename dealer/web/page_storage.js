@@ -60,8 +60,9 @@ export function remember(key, value, storage = stored) {
 }
 
 /**
- * @typedef {{ id: string, name: string | null, seat: number, closed: boolean, practice: boolean }}
- *   OwnTable
+ * @typedef {{ id: string, name: string | null, seat: number, closed: boolean, practice: boolean,
+ *   deal?: number, since?: number }} OwnTable `deal` of its source for a practice table; `since` when
+ *   this browser has had a seat there, in ms since 1970
  */
 
 /**
@@ -89,8 +90,10 @@ function readOwn() {
  * @param {OwnTable | null} table
  */
 export function keepOwnTable(id, table) {
-  const others = readOwn().filter((one) => one.id !== id);
-  const tables = table === null ? others : [table, ...others].slice(0, OWN_TABLES_MAX);
+  const before = readOwn();
+  const others = before.filter((one) => one.id !== id);
+  const since = before.find((one) => one.id === id)?.since ?? Date.now();
+  const tables = table === null ? others : [{ ...table, since }, ...others].slice(0, OWN_TABLES_MAX);
   const text = JSON.stringify(tables);
   if (text !== (stored.getItem(OWN_TABLES) ?? "[]")) remember(OWN_TABLES, text);
 }

@@ -2,8 +2,8 @@
 
     python -m tests.browser.screenshots FOLDER [--states lobby hand-5 …]
 
-Each state is taken at four sizes, light and dark, with letters of 100 and 150 percent, as
-`state-WIDTHxHEIGHT-theme-LETTERS.png`; `state.png` has the sixteen of them. The pages are those of
+Each state is taken at five sizes, light and dark, with letters of 100 and 150 percent, as
+`state-WIDTHxHEIGHT-theme-LETTERS.png`; `state.png` has the twenty of them. The pages are those of
 a host, if nothing else is said, at a table of five.
 """
 
@@ -34,7 +34,7 @@ STATES = (
     "lobby", "alone", "joining", "before-round", "shuffling", "hand-5", "visitor", "selected",
     "sheet", "giving", "menu", "invite", "toast", "pile", "hand-13", "hand-25", "connection-lost",
     "round-over", "audit", "audit-replay", "audit-chart", "practice", "lobby-practice", "trick",
-    "error", "cheated",
+    "history", "finished", "error", "cheated",
 )  # fmt: skip
 OTHERS = ("Bob", "Cleo", "Dan")
 STEPS = 100
@@ -50,7 +50,7 @@ class Device:
 
 
 PHONE = Device(
-    ((360, 640), (390, 844), (844, 390)),
+    ((360, 640), (390, 844), (844, 390), (768, 1024)),
     {"has_touch": True, "is_mobile": True, "device_scale_factor": 2},
 )
 DESKTOP = Device(((1280, 800),), {})
@@ -206,8 +206,32 @@ class Tour:
         await page.goto("/")
         await expect(page.get_by_role("link", name="Practice")).to_be_visible()
         await self._take("lobby-practice", at=".own")
+        await self.look_back()
         await page.goto("/nowhere")
         await self._take("error")
+
+    async def look_back(self) -> None:
+        """What happened at a table, and the list of the finished ones, with two public ones."""
+        ada, page = self.ada, self.ada.page
+        await page.goto(f"{self.path}/history")
+        await expect(page.get_by_role("heading", name="Round 1", exact=False)).to_be_visible()
+        await self._take("history")
+        await page.goto("/")
+        for path in await page.locator(".own a").evaluate_all("(all) => all.map((a) => a.href)"):
+            await page.goto(path)
+            await page.get_by_role("button", name="Menu").click()
+            for _ in ("in the menu", "the question"):
+                dialog = page.get_by_role("dialog")
+                await dialog.get_by_role("button", name="Close the table").click()
+            await expect(page.get_by_text("This table is closed").first).to_be_visible()
+        async with client(self._server.url, "Bob") as bob:
+            for name in ("Friday", "Saturday evening"):
+                await (await bob.house.open(name=name)).close()
+            while len(await bob.house.tables(closed=True)) < 2:
+                pass  # the list follows the logs
+        await page.goto("/finished")
+        await expect(page.get_by_text("Saturday evening")).to_be_visible()
+        await self._take("finished")
 
     async def play_a_game(self) -> None:
         """A trick of hearts, to which the fourth player has not played yet."""

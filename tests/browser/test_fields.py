@@ -108,11 +108,6 @@ async def test_no_field_has_smaller_letters(open_page, server, size) -> None:
     await sizes.see(page)
     await dismiss(page)
 
-    await page.keyboard.press("i")
-    await page.get_by_role("textbox", name="Invite link").wait_for()
-    await sizes.see(page, "Invite link")
-    await dismiss(page)
-
     await player(page, "Bob").click()
     await sheet(page, "Score of Bob").click()
     await page.get_by_role("spinbutton").wait_for()

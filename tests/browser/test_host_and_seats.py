@@ -14,7 +14,7 @@ from dealer.gateway.presence import absence
 from tests.browser.conftest import AxeCheck
 from tests.browser.player_page import PlayerPage
 from tests.browser.prepared_table import prepared_table
-from tests.browser.table_page import answer, holds, place
+from tests.browser.table_page import answer, holds, place, shown_link
 from tests.browser.touch import Fingers
 from tests.harness.qr_codes import read_path
 
@@ -77,7 +77,7 @@ async def link_and_code(page: Page) -> tuple[str, str]:
     code = sheet(page).get_by_role("img", name=re.compile("QR code"))
     box = (await code.get_attribute("viewBox") or "").split()
     path = await code.locator("path").get_attribute("d") or ""
-    link = await sheet(page).get_by_role("textbox").input_value()
+    link = await shown_link(page)
     return link, read_path(path, int(box[2]))
 
 
@@ -146,7 +146,7 @@ async def test_a_link_is_there_where_its_code_cannot_be_drawn(trio: Trio) -> Non
     await page.keyboard.press("z")
     await choose(page, "Play on another device")
     await expect(sheet(page).locator(".qr")).to_have_count(0)
-    assert "#seat=seat.2." in await sheet(page).get_by_role("textbox").input_value()
+    assert "#seat=seat.2." in await shown_link(page)
 
 
 async def test_players_free_a_dark_seat_and_follow_a_host_who_is_away(trio: Trio) -> None:

@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 
 from dealer.client import House, RemoteTable, connect
 from tests.browser.conftest import OpenPage
-from tests.browser.table_page import codes, own_cards, own_hand
+from tests.browser.table_page import codes, own_cards, own_hand, shown_link
 from tests.browser.test_links import service_of
 from tests.browser.touch import Fingers
 from tests.gateway.rpc_client import RpcClient
@@ -93,7 +93,7 @@ async def test_who_takes_over_a_left_seat_sees_its_hand(open_page, server) -> No
 async def own_token(page: Page, table: str) -> str:
     await page.get_by_role("button", name="Menu").click()
     await page.get_by_role("button", name="Play on another device").click()
-    link = await page.get_by_role("textbox", name="Your own link").input_value()
+    link = await shown_link(page)
     await page.keyboard.press("Escape")
     return link.partition("#seat=")[2]
 

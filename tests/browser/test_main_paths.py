@@ -76,7 +76,7 @@ async def at_a_table(
     await ada.tap("button", "^Invite$")
     await ada.sees("heading", "^Invite players$")
     invitation = await ada.window.call(
-        """() => document.querySelector("dialog input[aria-label='Invite link']")?.value"""
+        """() => document.querySelector("dialog .address")?.textContent"""
     )
     await ada.tap("button", "^Close$")
 

@@ -170,6 +170,10 @@ export function listen() {
     viewer = value === ALL_CARDS || value === SPECTATOR ? value : Number(value);
     control.go(control.index);
   });
+  on("to-replay", "click", () => {
+    byId("replay").scrollIntoView();
+    byId("play").focus({ preventScroll: true });
+  });
   on("start", "click", () => control.step(-control.count));
   on("backward", "click", () => control.step(-1));
   on("play", "click", () => control.toggle());

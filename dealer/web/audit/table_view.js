@@ -15,7 +15,7 @@ const MANY = 60; // from so many cards on, rows are one suit long
 const CROWD = 200; // from so many cards on, rows are as long as the table is wide
 const WIDE_PX = 560; // of the table, for rows of two suits, and cards with two corners
 const LOW = matchMedia("(max-height: 30rem)"); // the controls leave room for two rows
-const GAP = 0.12; // between two cards, as a part of a card's width
+const GAP = 0.06; // between two cards, as a part of a card's width
 const MAX_CARD_PX = { few: 50, many: 32, crowd: 22 };
 const CROWD_ACROSS = 16; // cards in a row, at least
 

@@ -10,7 +10,7 @@ import { isHouseOnly } from "./history.js";
 /** @typedef {import("../client.js").Check} Check */
 
 const SIGNS = {
-  yes: "✓", practice: "–", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–",
+  yes: "✓", practice: "", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–",
 };
 
 /** Why a check is another client's: this one came later, or another one played the seat. */

@@ -7,7 +7,7 @@ import {
 import { languageSwitch } from "../language.js";
 import { goTo } from "../page_storage.js";
 import { serverUrl, tableUrl } from "../server_url.js";
-import { shared, table as texts } from "../texts.js";
+import { table as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
@@ -59,8 +59,7 @@ export class Header {
     setAttribute(this.#say, "hidden", !isVisible(actionNamed("say"), table));
     document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });
     const people = texts.people({ seated: table.seats.size, watching: table.watching });
-    const practice = table.practice === null ? [] : [shared.practice];
-    setText(this.#status, [...practice, statusOf(table)].join(" · "));
+    setText(this.#status, statusOf(table));
     setText(this.#people, ` · ${people}`);
   }
 

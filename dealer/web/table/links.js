@@ -24,30 +24,26 @@ export async function showInvitation(page, { place = null, name = "" } = {}) {
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
   const title = place === null ? texts.inviteTitle : texts.links.inviteTo({ seat: place });
-  const how = { title, label: texts.inviteLink, intro, shared: true };
-  await showLink(page, how, new URLSearchParams(filled));
+  await showLink(page, { title, intro, shared: true }, new URLSearchParams(filled));
 }
 
 /** Show the link by which the player continues on another device. */
 export async function showOwnLink(page) {
-  const { otherDevice: title, otherDeviceLink: label, otherDeviceIntro: intro } = texts;
-  await showLink(page, { title, label, intro }, new URLSearchParams({ seat: page.table.token }));
+  const { otherDevice: title, otherDeviceIntro: intro } = texts;
+  await showLink(page, { title, intro }, new URLSearchParams({ seat: page.table.token }));
 }
 
 /**
  * Show a link to this table as a QR code and as text, with a button that copies it if the browser
  * allows it. With `shared` the first is the share sheet, on devices that have one.
  */
-async function showLink(page, { title, label, intro, shared = false }, members) {
+async function showLink(page, { title, intro, shared = false }, members) {
   const fragment = members.size === 0 ? "" : `#${members}`;
   const link = tableUrl(page.table.id, fragment);
   const status = element("p", { role: "status", class: "muted" });
-  const field = element("input", {
-    readonly: true, value: link, "aria-label": label, autofocus: true,
-    onfocus: ({ target }) => target.select(),
-  });
+  const address = element("code", { class: "address", dir: "ltr" }, link);
   const copy = async () => {
-    field.select();
+    getSelection().selectAllChildren(address);
     try {
       await navigator.clipboard.writeText(link);
       setText(status, texts.copied);
@@ -66,13 +62,14 @@ async function showLink(page, { title, label, intro, shared = false }, members) 
   const local = LOOPBACK.includes(location.hostname);
   await dialog(title, () => [
     shares ? element("button", {
-      class: "primary share", type: "button", onclick: share,
+      class: "primary share", type: "button", autofocus: true, onclick: share,
     }, texts.links.share) : "",
     picture(link, texts.links.qrCode),
     element("p", {}, intro),
-    element("div", { class: "line" }, field,
-      element("button", { class: shares ? null : "primary", type: "button", onclick: copy },
-        texts.copy)),
+    element("div", { class: "line" }, address,
+      element("button", {
+        class: shares ? null : "primary", type: "button", autofocus: !shares, onclick: copy,
+      }, texts.copy)),
     status,
     local ? element("details", { class: "muted" },
       element("summary", {}, texts.inviteLocalOnly), element("p", {}, texts.inviteFromOthers)) : "",

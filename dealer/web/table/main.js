@@ -246,7 +246,7 @@ class TablePage {
     if (own === this.#kept) return;
     this.#kept = own;
     if (seat !== null) stored.removeItem(REMOVED + id);
-    const kept = { id, name, seat, closed, practice: practice !== null };
+    const kept = { id, name, seat, closed, practice: practice !== null, deal: practice?.round };
     keepOwnTable(id, seat === null ? null : kept);
   }
 
