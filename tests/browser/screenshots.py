@@ -212,7 +212,7 @@ class Tour:
 
     async def look_back(self) -> None:
         """What happened at a table, and the list of the finished ones, with two public ones."""
-        ada, page = self.ada, self.ada.page
+        page = self.ada.page
         await page.goto(f"{self.path}/history")
         await expect(page.get_by_role("heading", name="Round 1", exact=False)).to_be_visible()
         await self._take("history")

@@ -32,7 +32,6 @@ VISITED = {
     "audit.html",
     "table/header.js",
     "table/join_form.js",
-    "table/links.js",
     "table/notes.js",
     "table/questions.js",
     "table/seat_menu.js",

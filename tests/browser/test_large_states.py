@@ -51,6 +51,14 @@ async def shown(
     return page
 
 
+APART = """() => {
+  const [controls, moment, table] = ["controls", "moment", "table-view"].map(
+    (id) => document.getElementById(id).getBoundingClientRect());
+  return controls.bottom <= moment.top && moment.bottom <= table.top;
+}"""
+"""Whether the controls of a replay, its sentence and its table are below each other."""
+
+
 @pytest.fixture(scope="module")
 def replayed() -> dict[str, str]:
     """The id of the finished game, once one was played."""
@@ -58,7 +66,7 @@ def replayed() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("letters", [100, 150, 200])
-@pytest.mark.parametrize("size", [(320, 568), SMALL, LOW, TABLET])
+@pytest.mark.parametrize("size", [(320, 568), SMALL, LOW, TABLET, DESKTOP])
 async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_deck(
     open_page: OpenPage,
     server: ServerProcess,
@@ -72,8 +80,17 @@ async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_deck(
         open_page, f"/tables/{replayed['table']}/audit#round=1&step=17", size, letters
     )
     await expect(page.get_by_text(re.compile("^Swap 18 "))).to_be_visible()
-    await page.locator("#moment").evaluate("(one) => one.scrollIntoView({ block: 'start' })")
-    await expect_seen(page, "#moment", "#table-view", "#controls button", "#scrub", "#count")
+    await page.evaluate("scrollTo(0, 0)")
+    assert await page.evaluate(APART), "at the top of the page"
+    for place in ("#replay", "#controls"):
+        await page.locator(place).evaluate("(one) => one.scrollIntoView({ block: 'start' })")
+        assert await page.evaluate(APART), place
+    await expect_seen(page, "#moment", "#controls button", "#scrub", "#count")
+    await expect_seen(page, ".stack li:first-child .corner:first-child")
+    small = await page.locator(".stack .corner:first-child .rank").evaluate_all(
+        "(all) => all.filter((one) => parseFloat(getComputedStyle(one).fontSize) < 11).length"
+    )
+    assert small == 0
     outside = await page.locator("#controls").evaluate(
         """(panel) => [...panel.querySelectorAll("button, input, output")].filter((one) => {
           const [at, around] = [one, panel].map((each) => each.getBoundingClientRect());
@@ -83,6 +100,20 @@ async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_deck(
     )
     assert outside == []
     assert await wide(page) == []
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
+async def test_the_verdict_is_seen_with_the_next_step(
+    open_page: OpenPage, server: ServerProcess, replayed: dict[str, str], size: tuple[int, int]
+) -> None:
+    if not replayed:
+        replayed["table"] = await play(server.url, lambda message: None)
+    page = await shown(open_page, f"/tables/{replayed['table']}/audit", size, 150)
+    await expect(page.locator("#to-replay")).to_be_visible()
+    await expect_seen(page, "#verdict-title", "#verdict-words", "#to-replay")
+    await page.locator("#to-replay").tap()
+    await expect(page.locator("#play")).to_be_focused()
+    await expect_seen(page, "#replay-title", "#chapters button", "#controls button")
 
 
 @pytest.mark.parametrize("size", [SMALL])
@@ -334,6 +365,8 @@ async def test_the_link_of_an_invitation_is_seen(
     await page.get_by_role("button", name="Invite", exact=True).tap()
     await expect(page.locator(".qr svg")).to_be_visible()
     await expect_seen(page, "#dialog-title", ".qr svg", "dialog .line > *")
+    link = page.locator("dialog .address")
+    assert await link.evaluate("(one) => one.scrollWidth <= one.clientWidth + 1")
 
 
 @pytest.mark.parametrize("size", [SMALL, LOW])

@@ -10,7 +10,13 @@ from dealer.eventlog import Log
 from dealer.service.identity.admin import AdminService
 from tests.browser.conftest import PHONE
 from tests.browser.table_page import (
-    open_table, own_cards, own_hand, shown_link, sit_down, start_round, tool,
+    open_table,
+    own_cards,
+    own_hand,
+    shown_link,
+    sit_down,
+    start_round,
+    tool,
 )
 from tests.gateway.rpc_client import RpcClient
 from tests.harness.server_process import ServerProcess
