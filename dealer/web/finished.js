@@ -6,7 +6,7 @@ import { brandTitle, element, safeText, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
 import { ownTables, stored } from "./page_storage.js";
 import { serverUrl, socketUrl, tableUrl } from "./server_url.js";
-import { errorText, finished as texts, shared } from "./texts.js";
+import { errorText, finished as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const list = element("ul", { class: "tables" });
@@ -38,7 +38,7 @@ function own() {
 /** @param {number | undefined} at in ms since 1970, if it is known */
 function entry(id, table, at) {
   const notes = at === undefined ? [] : [dayAndTimeOf(at)];
-  if (table.practice) notes.unshift(shared.practice({ deal: table.deal ?? "none" }));
+  if (table.practice) notes.unshift(texts.ofPractice({ deal: table.deal ?? "none" }));
   const title = table.name ? safeText(table.name) : texts.nameless({ id: id.slice(0, 6) });
   const link = (what, text) => element(
     "a", { class: "button", href: tableUrl(id, what), "aria-label": `${text}: ${title}` }, text);

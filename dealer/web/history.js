@@ -24,7 +24,7 @@ const status = element("p", { role: "status", class: "panel" }, texts.making);
 const lines = element("div", { id: "lines", class: "panel", hidden: true });
 
 document.title = texts.historyTitle({ brand: brandTitle() ?? "dealer" });
-document.querySelector("#history").append(
+document.querySelector("#lobby").append(
   element("header", { class: "head" }, element("h1", {}, texts.historyHeadline),
     element("nav", { class: "ways" },
       link(tableUrl(table, "/audit"), texts.check), link(file, texts.asText),

@@ -10,7 +10,7 @@ import { Choices } from "./lobby/choices.js";
 import { withoutIsolates } from "./messages.js";
 import { ARRIVING, PLAYER, goTo, ownTables, remember, stored, tabStored } from "./page_storage.js";
 import { practiceOf, serverUrl, socketUrl, tableUrl } from "./server_url.js";
-import { errorText, lobby as texts, shared } from "./texts.js";
+import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const REFRESH_MS = 5000;
@@ -149,7 +149,7 @@ function tableEntry(one) {
 }
 
 function entry(id, table, ...notes) {
-  if (table.practice) notes.unshift(shared.practice({ deal: table.deal ?? "none" }));
+  if (table.practice) notes.unshift(texts.ofPractice({ deal: table.deal ?? "none" }));
   const title = table.name ? safeText(table.name) : texts.nameless({ id: id.slice(0, 6) });
   return element("li", {}, element("a", { href: tableUrl(id) },
     element("strong", { dir: "auto" }, title),

@@ -90,7 +90,7 @@ async def test_no_state_cuts_words_or_lacks_contrast(server, open_page, axe, tag
     await reader.check()
 
     for path, shown in (
-        ("/", ".tile"), ("/finished", "#lobby h1"), (f"{table}/history", "#history h1"),
+        ("/", ".tile"), ("/finished", "#lobby h1"), (f"{table}/history", "#lobby h1"),
         (f"{table}/audit", "#verdict"),
     ):  # fmt: skip
         await page.goto(path)

@@ -96,14 +96,14 @@ function openRound(next, wanted) {
 
 function showNoReplay(sentence) {
   byId("no-replay").hidden = false;
-  byId("screen").hidden = byId("view").hidden = true;
+  byId("screen").hidden = byId("view").hidden = byId("chapters").hidden = true;
   byId("which").hidden = rounds.length < 2;
   setText(byId("no-replay"), sentence);
 }
 
 function showScreen() {
   byId("no-replay").hidden = true;
-  byId("screen").hidden = byId("view").hidden = byId("which").hidden = false;
+  for (const id of ["screen", "view", "which", "chapters"]) byId(id).hidden = false;
   fitScreen(round);
   showChapters(round, (version) => {
     control.pause();

@@ -11,7 +11,6 @@ import { ALL_CARDS, visibleStacks } from "./visibility.js";
 
 const PLAY_ICON = "M4 2.5v11L13 8z";
 const PAUSE_ICON = "M3.5 3h3v10h-3zM9.5 3h3v10h-3z";
-const CHAPTER_MARGIN_PX = 40;
 
 /**
  * Show moment `index` of a round.
@@ -135,10 +134,6 @@ function showChapter({ version }) {
   for (const button of byId("chapters").children) {
     const { first, last } = button.dataset;
     const current = Number(first) <= version && version <= Number(last);
-    if (current && !button.hasAttribute("aria-current")) {
-      const [{ left }, all] = [button, byId("chapters")].map((one) => one.getBoundingClientRect());
-      byId("chapters").scrollLeft += left - all.left - CHAPTER_MARGIN_PX;
-    }
     setAttribute(button, "aria-current", current ? "true" : null);
   }
 }

@@ -9,8 +9,8 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const QUIET_ZONE = 4; // modules
 
 /**
- * Show the link by which others come to this table; nothing at a closed one. It says who invites;
- * with `place` it is for one seat, and with `name` for the player of that name.
+ * Show the link by which others come to this table; nothing at a closed one. With `place` it is for
+ * one seat, and with `name` for the player of that name.
  *
  * @param {any} page
  * @param {{ place?: number | null, name?: string }} [invited]
@@ -34,8 +34,8 @@ export async function showOwnLink(page) {
 }
 
 /**
- * Show a link to this table as a QR code and as text, with a button that copies it if the browser
- * allows it. With `shared` the first is the share sheet, on devices that have one.
+ * Show a link to this table as a QR code and as text, with a button that copies it. With `shared` the
+ * first is the share sheet, on devices that have one.
  */
 async function showLink(page, { title, intro, shared = false }, members) {
   const fragment = members.size === 0 ? "" : `#${members}`;
