@@ -61,8 +61,8 @@ export function remember(key, value, storage = stored) {
 
 /**
  * @typedef {{ id: string, name: string | null, seat: number, closed: boolean, practice: boolean,
- *   deal?: number, since?: number }} OwnTable `deal`: the round that a practice table is from; `since`:
- *   ms since 1970
+ *   deal?: number, since?: number }} OwnTable `deal`: the round that a practice table is
+ *   from; `since`: ms since 1970
  */
 
 /**
