@@ -10,7 +10,9 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from tests.browser.album import LETTERS, THEMES, Album
-from tests.browser.screenshots import PHONE, STATES, photograph
+from tests.browser.screenshots import PHONE, STATES, Device, photograph
+
+DEVICE = Device(PHONE.sizes[:2], PHONE.settings)
 
 
 async def test_every_state_is_found_and_taken_at_each_size(
@@ -25,12 +27,12 @@ async def test_every_state_is_found_and_taken_at_each_size(
         await take(page, state, *others)
 
     monkeypatch.setattr(album, "take", record)
-    await photograph(browser, album, (PHONE,))
+    await photograph(browser, album, (DEVICE,))
     assert sorted(visited) == sorted(STATES)
     for state in STATES[-2:]:
         names = {
             f"{state}-{width}x{height}-{theme}-{letters}.png"
-            for (width, height), theme, letters in product(PHONE.sizes, THEMES, LETTERS)
+            for (width, height), theme, letters in product(DEVICE.sizes, THEMES, LETTERS)
         }
         assert set(album.taken[state]) == names
         for name in (*names, f"{state}.png"):
