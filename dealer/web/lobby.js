@@ -137,9 +137,9 @@ async function refresh() {
 function showTables(tables) {
   empty.hidden = tables.length > 0;
   setText(empty, texts.noTables);
-  const shown = tables.map((one) => JSON.stringify([one.table, one.name, one.taken, one.rounds]));
-  if (list.dataset.shown === shown.join()) return;
-  list.dataset.shown = shown.join();
+  const shown = JSON.stringify(tables.map((one) => [one.table, one.name, one.taken, one.rounds]));
+  if (list.dataset.shown === shown) return;
+  list.dataset.shown = shown;
   list.replaceChildren(...tables.map(tableEntry));
 }
 
