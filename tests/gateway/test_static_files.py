@@ -46,10 +46,18 @@ async def test_a_stylesheet_is_sent_with_those_that_it_imports(gateway) -> None:
     assert (WEB / "table.css").read_text().count("@import") > 5
     assert "@import" not in got
     assert "/*" not in got
-    places = [got.index(rule) for rule in (".card {", "#felt {", "#hand {", "#tools {")]
+    places = [got.index(rule) for rule in (".card{", "#felt{", "#hand{", "#tools{")]
     assert places == sorted(places)
     part = (await get(gateway.port, f"/web/{folder}/table/hand.css")).text
-    assert part.strip() in got
+    assert part in got
+    assert not re.search(r"\s[{};,]|[{};,]\s|;}", got)
+
+
+def test_no_string_of_a_stylesheet_looks_like_its_rules() -> None:
+    """Space beside these signs is left out when the stylesheet is sent."""
+    for path in WEB.rglob("*.css"):
+        for string in re.findall(r'"[^"\n]*"', path.read_text()):
+            assert not re.search(r"[{};,]|: ", string), path
 
 
 async def test_programs_of_other_origins_get_the_scripts_with_their_comments(gateway) -> None:

@@ -3,11 +3,11 @@
 The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is of the whole
 folder: the content of an address never changes, so browsers may cache it permanently, and
 modules that import each other by relative paths are always of one version. Scripts are sent there
-without comments and indentation, a fifth of a page's bytes. The module of a page is sent with all
-that it imports (`modules.py`), and a stylesheet with those that it imports, so that a page needs
-one request for each. The client and the verifier are also served under addresses without a hash, as
-they are in the folder, for programs of other origins and for readers, and each as one file under an
-address with the version (`modules.py`).
+without comments and indentation, a fifth of a page's bytes, and styles without space. The module of
+a page is sent with all that it imports (`modules.py`), and a stylesheet with those that it imports,
+so that a page needs one request for each. The client and the verifier are also served under
+addresses without a hash, as they are in the folder, for programs of other origins and for readers,
+and each as one file under an address with the version (`modules.py`).
 """
 
 from __future__ import annotations
@@ -78,6 +78,10 @@ _ENDS = re.compile(r"""^\s+|[ \t]+//[^\n"'`]*$""", re.MULTILINE)
 may be within a string."""
 
 _STYLE_COMMENTS = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
+
+_STYLE_SPACE = re.compile(r"\s*([{};,])\s*|(:) ")
+"""Space that means nothing: beside a brace, a semicolon or a comma, and before a value."""
+
 _CSS_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
 
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
@@ -238,14 +242,18 @@ class StaticFiles:
         return self.files[path].data.decode()
 
     def _styles(self, path: str) -> str:
-        """A stylesheet without comments and blank lines; what it imports replaces `@import`s."""
+        """A stylesheet without comments and space; what it imports replaces `@import`s.
+
+        No string of a stylesheet may have a brace, a semicolon, a comma or a colon.
+        """
         folder = posixpath.dirname(path)
 
         def imported(found: re.Match[str]) -> str:
             return self._styles(posixpath.normpath(posixpath.join(folder, found[1])))
 
         text = _ENDS.sub("", _STYLE_COMMENTS.sub("", self._read(path)))
-        return _CSS_IMPORT.sub(imported, text)
+        text = _CSS_IMPORT.sub(imported, text)
+        return _STYLE_SPACE.sub(r"\1\2", text).replace(";}", "}").strip()
 
 
 def shortened(script: bytes) -> bytes:
