@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.geometry import expect_seen
+from tests.browser.geometry import DRAWN, expect_seen
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import close_round, own_cards, place, player, tool
 from tests.browser.test_large_states import shown
@@ -42,7 +42,7 @@ async def background(one: Locator) -> str:
     return str(await one.evaluate("(one) => getComputedStyle(one).backgroundColor"))
 
 
-async def test_the_bar_is_empty_during_a_shuffle_and_keeps_its_height(
+async def test_the_bar_says_that_it_waits_for_a_shuffle_and_keeps_its_height(
     open_page: OpenPage, server: ServerProcess
 ) -> None:
     """The shuffle waits for the bytes of a player who is not there."""
@@ -56,7 +56,13 @@ async def test_the_bar_is_empty_during_a_shuffle_and_keeps_its_height(
         await ada.shuffle(wait=False)
         await expect(page.locator("[data-shuffling]")).to_be_visible()
         await expect_seen_tools(page)
+        await expect(bar).to_have_attribute("data-waits", "A shuffle is running; please wait.")
+        said = await bar.evaluate("(one) => getComputedStyle(one, '::before').content")
+        assert "A shuffle is running" in said
         assert await box(bar) == before
+        # The deck is not a card that lies open.
+        await expect(page.locator("[data-shuffling] .card[data-face='down']")).to_have_count(3)
+        await expect(page.locator("[data-shuffling] .card[data-face='up']")).to_have_count(0)
         disabled = page.get_by_role("toolbar").get_by_role("button", disabled=True)
         assert await disabled.count() >= 1  # of screen readers
         await page.keyboard.press("d")
@@ -70,7 +76,7 @@ async def test_the_bar_is_empty_during_a_shuffle_and_keeps_its_height(
 
 
 @pytest.mark.parametrize("size", [SMALL, LOW, (1280, 800)])
-async def test_the_bar_is_empty_without_a_connection_and_comes_back(
+async def test_the_lost_connection_is_said_in_the_place_of_the_bar(
     open_page: OpenPage, server: ServerProcess, link: Any, size: tuple[int, int]
 ) -> None:
     path = (await prepared_table(server, NAMES, deal=5))[0]
@@ -83,9 +89,51 @@ async def test_the_bar_is_empty_without_a_connection_and_comes_back(
     await expect(page.locator("#connection")).to_contain_text("The connection was lost")
     await expect_seen_tools(page)
     assert await box(page.locator("#tools")) == before
+    assert await box(page.locator("#connection")) == before
+    await expect_seen(page, "#header .title", "#connection")
     await link.mend()
     await expect(page.locator("#connection")).to_contain_text("Connected again", timeout=30_000)
     await page.wait_for_function(f"() => ({SEEN_TOOLS})().some(([name]) => name === 'Draw')")
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+@pytest.mark.parametrize("size", [SMALL, TALL, LOW])
+async def test_the_next_step_is_the_first_button_of_the_bar(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int], letters: int
+) -> None:
+    path = (await prepared_table(server, NAMES, deal=5))[0]
+    page = await shown(open_page, path, size, letters)
+    await expect(own_cards(page)).to_have_count(5)
+    for name in ("Draw", "Play"):
+        step = page.locator("#tools .primary")
+        await expect(step).to_have_text(name)
+        await page.evaluate(DRAWN)
+        await expect_seen(page, "#tools .primary", "#tools button:not([hidden])")
+        places = [await box(one) for one in await page.locator("#tools button:visible").all()]
+        first = await box(step)
+        assert all(
+            first["y"] <= one["y"] and (first["x"] <= one["x"] or first["y"] < one["y"])
+            for one in places
+        )
+        disabled = page.locator("#tools [aria-disabled]:visible")
+        await expect(disabled).to_have_count(0)
+        await own_cards(page).first.tap()
+
+
+@pytest.mark.parametrize("size", [SMALL, LOW, (768, 1024), (1280, 800)])
+async def test_a_brief_sentence_covers_neither_the_header_nor_the_next_step(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    path = (await prepared_table(server, NAMES, deal=5))[0]
+    page = await shown(open_page, path, size, 150)
+    await expect(own_cards(page)).to_have_count(5)
+    await expect(page.locator("#tools .primary")).to_be_visible()
+    await expect(page.locator("#connection")).to_be_hidden()
+    before = await box(page.locator("#felt"))
+    await page.keyboard.press("h")
+    await expect(page.locator("#toast p")).to_be_visible()
+    await expect_seen(page, "#toast p", "#header button", "#header h1", "#tools .primary")
+    assert await box(page.locator("#felt")) == before
 
 
 async def test_with_large_letters_the_sign_of_the_verdict_is_above_it(

@@ -231,7 +231,6 @@ class TablePage {
     this.#joinForm.draw();
     const handless = hasNoHands() && table.round !== null && this.hand.slots.length === 0;
     find("#own").hidden = table.seat === null || handless;
-    document.body.dataset.stopped = String(this.stopped);
     const own = table.seat === null ? null : handOf(table.seat);
     if (before !== null) animateMoves(before, table.state, own);
     for (const part of this.#parts) part.measure?.();

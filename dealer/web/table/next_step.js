@@ -8,7 +8,7 @@ import { cardsIn, isSealed } from "./selectors.js";
 
 /**
  * The next step for this player, and what its button says; null if there is none. The steps of a
- * hand come first, and then what can be done with the selected cards.
+ * hand come first, then what can be done with the selected cards, and then drawing.
  *
  * @param {any} page
  * @param {string[]} names the actions that have a button, the most important first
@@ -32,7 +32,8 @@ export function nextStep(page, names) {
   const moves = slots.length > 1 && names.includes("passTo") ? ["passTo", ...names] : names;
   const ofCards = slots.length === 0 ? undefined : moves.find(
     (name) => OF_CARDS.includes(name) && isPossible(name));
-  return ofCards === undefined ? null : step(ofCards);
+  if (ofCards !== undefined) return step(ofCards);
+  return names.includes("draw") && isPossible("draw") ? step("draw") : null;
 }
 
 /** Whether no card has left the deck. */

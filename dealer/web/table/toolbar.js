@@ -43,7 +43,7 @@ export class Toolbar {
     this.#stepper = this.#createStepper();
     for (const name of ROW) this.#buttons.set(name, this.#createButton(actionNamed(name)));
     container.append(this.#stepper, ...this.#buttons.values(), this.#more);
-    new ResizeObserver(() => this.measure()).observe(container);
+    new ResizeObserver(() => this.#fit()).observe(container);
   }
 
   draw() {
@@ -63,20 +63,23 @@ export class Toolbar {
     const counted = this.#names.some((name) => actionNamed(name).counted);
     this.#stepper.hidden = buttonsOfGame() !== null || !counted;
     const others = this.#otherActions();
-    const waits = disabledReason({ conditions: BETWEEN_SHUFFLES }, this.#page) !== null;
+    const waits = disabledReason({ conditions: BETWEEN_SHUFFLES }, this.#page);
     const isImpossible = (one) => disabledReason(one, this.#page) !== null;
     this.#more.hidden = others.length === 0;
-    setAttribute(this.#more, "aria-disabled", waits && others.every(isImpossible) ? "true" : null);
+    const isIdle = waits !== null && others.every(isImpossible);
+    setAttribute(this.#more, "aria-disabled", isIdle ? "true" : null);
     setAttribute(this.#container, "data-waits", waits);
     this.#container.hidden = this.#names.length === 0 && this.#more.hidden;
   }
 
-  /**
-   * Leave out the buttons that do not fit, first those of what is not possible now. Called after all
-   * is drawn, as it needs the layout.
-   */
+  /** In the next frame, as one that draws many cards has enough to lay out. */
   measure() {
-    if (this.#measured === this.#content()) return;
+    requestAnimationFrame(() => this.#fit());
+  }
+
+  /** Leave out the buttons that do not fit, first those of what is not possible now. */
+  #fit() {
+    if (this.#container.dataset.waits || this.#measured === this.#content()) return;
     for (const name of this.#names) this.#buttons.get(name).hidden = false;
     const spare = this.#names.filter((name) => name !== this.#step?.name).reverse();
     const byUse = [false, true].flatMap(
