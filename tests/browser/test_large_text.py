@@ -23,7 +23,7 @@ RULES = {"game": "hearts", "draw": "nobody", "burn": "nobody"}
 
 
 async def hearts(server: ServerProcess | MaliciousServer, *, over: bool = False) -> str:
-    """The link of the fourth player at a game of hearts: a trick was won, three cards lie.
+    """The link of the fourth player of hearts, whose turn it is: a trick was won, 3 cards lie.
 
     With `over` the round was closed then.
     """
@@ -47,6 +47,7 @@ async def hearts(server: ServerProcess | MaliciousServer, *, over: bool = False)
         await ada.move("pile:table", to="pile:won:2", count=4)
         for table in tables[:3]:
             await table.play(table.hand[:1])
+        await ada.note(kind="turn", text="4")
         if over:
             await ada.round_close()
         return f"/tables/{ada.id}#seat={tables[3].token}"

@@ -12,8 +12,10 @@ from playwright.async_api import FloatRect, Locator, Page, expect
 
 from dealer.client import RemoteTable, connect
 from tests.browser.conftest import OpenPage
+from tests.browser.geometry import NOT_SEEN, expect_seen
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import holds, own_cards, place
+from tests.browser.test_large_states import shown
 from tests.browser.test_large_text import hearts, phone, trick
 from tests.harness.server_process import PATIENT, ServerProcess
 
@@ -260,17 +262,53 @@ async def test_a_phone_shows_the_sign_of_the_checks_and_the_last_move(
     page = await phone(open_page, await hearts(server), (360, 640))
     badge = page.locator(".badge")
     await expect(badge).to_have_accessible_name(re.compile("[a-z]{4,}.*[a-z]{4,}"))
-    before, words, after = await badge.evaluate(
-        """(one) => [...one.firstElementChild.children].map((part) => part.offsetWidth)"""
-    )
+    before, words, after = [
+        await part.evaluate("(one) => one.offsetWidth")
+        for part in await badge.locator("> :first-child > *").all()
+    ]
     assert words == 0
     assert 0 < before + after < 44
+    around, sign = await box(badge), await box(badge.locator("> :first-child"))
+    middle = sign["x"] + sign["width"] / 2
+    assert middle == pytest.approx(around["x"] + around["width"] / 2, abs=1)
     await own_cards(page).first.tap()
     await page.get_by_role("button", name="Play", exact=True).tap()
     await expect(trick(page)).to_have_count(4)
     log = page.locator("#log > :visible")
     await expect(log).to_have_count(1)
     await expect(log).to_have_text(re.compile("You played"))
+
+
+@pytest.mark.parametrize("size", [(360, 640), (390, 844)])
+async def test_a_phone_says_what_the_sign_means_where_there_is_room(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    path = (await prepared_table(server, ["Ada", "Bob", "Cleo", "Dan", "Eve"], deal=5))[0]
+    page = await open_page(path, size={"width": size[0], "height": size[1]}, has_touch=True)
+    await expect(place(page, "deck")).to_be_visible()
+    await expect_seen(page, ".badge", ".badge .words", "#middle .stack")
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+@pytest.mark.parametrize("size", [(360, 640), (844, 390), (1280, 800)])
+async def test_the_table_says_whose_turn_it_is_and_who_is_away(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int], letters: int
+) -> None:
+    path = await hearts(server)
+    visitor = await phone(open_page, path.partition("#")[0], size, letters=letters)
+    player = await phone(open_page, path, size, letters=letters)
+    for page, sentence in ((visitor, "It is Maximiliane’s turn."), (player, "It is your turn.")):
+        await expect(page.locator(".turn")).to_have_text(sentence)
+        for one in (".turn", ".badge"):
+            await page.wait_for_function(f"(one) => ({NOT_SEEN})(one).length === 0", arg=one)
+    said = player.locator('.seats .chip[data-says="away"]')
+    await expect(said).to_have_count(3)
+    word = await said.first.evaluate("(one) => getComputedStyle(one, '::after').content")
+    assert word == '"away"'
+    await own_cards(player).first.tap()
+    await player.get_by_role("button", name="Play", exact=True).tap()
+    await expect(trick(player)).to_have_count(4)
+    await expect(player.locator(".turn")).to_be_hidden()  # the trick comes first
 
 
 async def test_a_turn_passes_on_by_playing_in_a_game_of_tricks(
@@ -375,5 +413,25 @@ async def test_the_stacks_of_a_table_without_a_game_are_in_one_row(
     page = await open_page(path, size={"width": size[0], "height": size[1]})
     stacks = page.locator("#middle button.stack:visible")
     await expect(stacks).to_have_count(count)
-    tops = await stacks.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().top)")
-    assert len({round(top) for top in tops}) == 1
+    boxes = [await box(one) for one in await stacks.all()]
+    assert len({round(one["y"]) for one in boxes}) == 1
+
+
+@pytest.mark.parametrize("letters", [100, 150])
+async def test_the_piles_of_a_desktop_stay_in_one_row_when_cards_are_played(
+    open_page: OpenPage, server: ServerProcess, letters: int
+) -> None:
+    path, *_ = await prepared_table(server, ["Ada", "Bob", "Cleo", "Dan", "Eve"], deal=7)
+    page = await shown(open_page, path, (1280, 800), letters)
+    stacks = page.locator("#middle button.stack:visible")
+    for played in (3, 4, 7) if letters == 100 else (3, 4):
+        there = await place(page, "pile:table").locator(".card").count()
+        for index in range(played - there):
+            await own_cards(page).nth(index).press("Space")
+        await page.keyboard.press("p")
+        await expect(place(page, "pile:table").locator(".card")).to_have_count(played)
+        await expect(stacks).to_have_count(4)
+        await page.wait_for_function(
+            """() => new Set([...document.querySelectorAll("#middle button.stack")].map(
+              (one) => Math.round(one.getBoundingClientRect().bottom))).size === 1"""
+        )

@@ -44,9 +44,9 @@ export class FairnessBadge {
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
     const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
     const [before, after] = this.#signs;
-    setText(before, state === "yes" ? "" : `${SIGNS[state]} `);
-    setText(this.#words, texts.badge[state]);
-    setText(after, state === "yes" ? ` ${SIGNS.yes}` : "");
+    setText(before, state === "yes" ? "" : SIGNS[state]);
+    setText(this.#words, state === "yes" ? `${texts.badge.yes} ` : ` ${texts.badge[state]}`);
+    setText(after, state === "yes" ? SIGNS.yes : "");
     setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
     if (this.#list.isConnected) this.#drawList();
   }

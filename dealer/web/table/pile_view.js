@@ -46,9 +46,10 @@ export function updatePile(item, page) {
   const trick = name === "pile:table" && hasTricks();
   item.classList.toggle("trick", trick);
   item.classList.toggle("open", spread && !column && !trick);
-  const shown = cards.slice(column ? -MAX_COLUMN : spread ? -MAX_SPREAD : -1);
+  const shuffling = state.round?.shuffle?.stack === name;
+  const shown = cards.slice(column ? -MAX_COLUMN : spread ? -MAX_SPREAD : shuffling ? -3 : -1);
   setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
-  setAttribute(item, "data-shuffling", state.round?.shuffle?.stack === name);
+  setAttribute(item, "data-shuffling", shuffling);
   setAttribute(item, "data-drag", state.round !== null && cards.length > 0 ? name : null);
   const leading = trick ? leadingCard(page.table) : null;
   setText(title, leading !== null ? texts.tricks.leads({ card: cardSign(leading.card) })
@@ -57,9 +58,10 @@ export function updatePile(item, page) {
   setAttribute(button, "aria-label", labelOf(name, cards, shown, state.round !== null));
   reconcile(pictures, shown, {
     key: ({ id }) => id,
-    create: (card) => cardElement(shownFace(card)),
+    create: (card) => cardElement(shuffling ? null : shownFace(card)),
     update: (picture, card) => {
-      if ((picture.dataset.card ?? null) !== shownFace(card)) drawCard(picture, shownFace(card));
+      const face = shuffling ? null : shownFace(card);
+      if ((picture.dataset.card ?? null) !== face) drawCard(picture, face);
       if (!trick) return;
       putBeforePlayer(picture, page.table, card);
       setAttribute(picture, "data-leads", card.slot === leading?.slot);

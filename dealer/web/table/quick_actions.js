@@ -9,6 +9,7 @@ import { leadingCard } from "./trick.js";
 
 export class QuickActions {
   #page;
+  #turn = element("p", { class: "turn", hidden: true });
   #bar = element("div", { class: "quick", role: "group", "aria-label": texts.quickActions });
   #passTurn;
   #trick;
@@ -27,12 +28,16 @@ export class QuickActions {
       onclick: () => page.attempt(trickTo(this.#leader)),
     });
     this.#bar.append(this.#passTurn, this.#winner, this.#trick);
-    container.append(this.#bar);
+    container.append(this.#turn, this.#bar);
   }
 
   draw() {
     const { table } = this.#page;
     const { seat, markers } = table;
+    this.#turn.hidden = table.round === null || markers.turn === null || isTrick(table);
+    const name = nameAt(table, markers.turn);
+    const { turn, yourTurn } = texts.logLines;
+    setText(this.#turn, markers.turn === seat ? yourTurn : turn({ name }));
     const next = seat === null ? undefined : nextSeat(table, seat);
     const between = table.round === null && table.state.rounds > 0;
     const passes = !between && !hasTricks(); // in tricks each player plays one card

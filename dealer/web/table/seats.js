@@ -68,6 +68,7 @@ export class Seats {
     item.style.setProperty("--index", String(place.index));
     item.style.setProperty("--off", String(place.off));
     updateChip(chip, { seat, name });
+    setAttribute(chip, "data-says", texts.absent[presence] ?? null);
     setText(title, name);
     updateMarks(marks, found);
     setText(count, String(cards.length));

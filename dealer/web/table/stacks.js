@@ -37,6 +37,7 @@ export class Stacks {
     const columns = names.filter(isColumn).length;
     setAttribute(this.#container, "data-tableau", columns > 0);
     this.#list.style.setProperty("--columns", String(columns));
+    this.#markWide(state, names);
     reconcile(this.#list, names, {
       key: (name) => name,
       create: (name) => pileElement(name, (event) => this.#tap(name, event)),
@@ -48,6 +49,14 @@ export class Stacks {
   /** Mark where seats and middle scroll. Called after all is drawn, as it needs the layout. */
   measure() {
     for (const mark of this.#cues) mark();
+  }
+
+  /** How many cards beside each other are as wide as those of the widest stack, which overlap. */
+  #markWide(state, names) {
+    const spread = names.filter((name) => isSpread(name) && !isColumn(name));
+    const cards = Math.max(1, ...spread.map((name) => cardsShown(state, name).length));
+    setAttribute(this.#list, "data-wide", cards > 4 ? "row" : cards > 2 ? "some" : null);
+    this.#list.style.setProperty("--across", String(1 + 0.34 * (cards - 1)));
   }
 
   /** After a round there is more to see, from the sentence on. */
