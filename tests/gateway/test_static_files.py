@@ -8,6 +8,7 @@ import json
 import re
 from base64 import b64encode
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -55,7 +56,7 @@ async def test_a_stylesheet_is_sent_with_those_that_it_imports(gateway) -> None:
 
 def test_no_string_of_a_stylesheet_looks_like_its_rules() -> None:
     """Space beside these signs is left out when the stylesheet is sent."""
-    for path in WEB.rglob("*.css"):
+    for path in Path(str(WEB)).rglob("*.css"):
         for string in re.findall(r'"[^"\n]*"', path.read_text()):
             assert not re.search(r"[{};,]|: ", string), path
 
