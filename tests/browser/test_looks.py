@@ -21,6 +21,11 @@ from tests.harness.server_process import PATIENT, ServerProcess
 
 RANKS = "23456789TJQKA"
 
+ONE_ROW = """() => new Set([...document.querySelectorAll("#middle button.stack")].filter(
+  (one) => one.checkVisibility()).map(
+  (one) => Math.round(one.getBoundingClientRect().bottom))).size === 1"""
+"""Whether all stacks in the middle stand in one row."""
+
 
 def chip(page: Page, seat: int) -> Locator:
     return page.locator(f'.chip[data-seat="{seat}"]')
@@ -413,8 +418,7 @@ async def test_the_stacks_of_a_table_without_a_game_are_in_one_row(
     page = await open_page(path, size={"width": size[0], "height": size[1]})
     stacks = page.locator("#middle button.stack:visible")
     await expect(stacks).to_have_count(count)
-    boxes = [await box(one) for one in await stacks.all()]
-    assert len({round(one["y"]) for one in boxes}) == 1
+    await page.wait_for_function(ONE_ROW)
 
 
 @pytest.mark.parametrize("letters", [100, 150])
@@ -431,7 +435,4 @@ async def test_the_piles_of_a_desktop_stay_in_one_row_when_cards_are_played(
         await page.keyboard.press("p")
         await expect(place(page, "pile:table").locator(".card")).to_have_count(played)
         await expect(stacks).to_have_count(4)
-        await page.wait_for_function(
-            """() => new Set([...document.querySelectorAll("#middle button.stack")].map(
-              (one) => Math.round(one.getBoundingClientRect().bottom))).size === 1"""
-        )
+        await page.wait_for_function(ONE_ROW)
