@@ -24,7 +24,7 @@ RANKS = "23456789TJQKA"
 ONE_ROW = """() => new Set([...document.querySelectorAll("#middle button.stack")].filter(
   (one) => one.checkVisibility()).map(
   (one) => Math.round(one.getBoundingClientRect().bottom))).size === 1"""
-"""Whether all stacks in the middle stand in one row."""
+"""Whether all stacks in the middle are in one row."""
 
 
 def chip(page: Page, seat: int) -> Locator:
