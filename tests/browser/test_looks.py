@@ -11,11 +11,11 @@ import pytest
 from playwright.async_api import FloatRect, Locator, Page, expect
 
 from dealer.client import RemoteTable, connect
+from tests.browser.album import ENLARGE
 from tests.browser.conftest import OpenPage
 from tests.browser.geometry import NOT_SEEN, expect_seen
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import holds, own_cards, place
-from tests.browser.test_large_states import shown
 from tests.browser.test_large_text import hearts, phone, trick
 from tests.harness.server_process import PATIENT, ServerProcess
 
@@ -426,7 +426,8 @@ async def test_the_piles_of_a_desktop_stay_in_one_row_when_cards_are_played(
     open_page: OpenPage, server: ServerProcess, letters: int
 ) -> None:
     path, *_ = await prepared_table(server, ["Ada", "Bob", "Cleo", "Dan", "Eve"], deal=7)
-    page = await shown(open_page, path, (1280, 800), letters)
+    page = await open_page(path, size={"width": 1280, "height": 800})
+    await page.evaluate(ENLARGE, letters)
     stacks = page.locator("#middle button.stack:visible")
     for played in (3, 4, 7) if letters == 100 else (3, 4):
         there = await place(page, "pile:table").locator(".card").count()
