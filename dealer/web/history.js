@@ -47,12 +47,14 @@ function pageOf(text) {
   const made = [];
   let begins = true; // a paragraph
   let list = null;
+  let isFresh = false; // whether cards are those of a fresh deck, in its order
   for (const line of written.slice(ABOUT)) {
     const timed = TIMED.exec(line);
     if (timed === null) list = null;
     else if (list === null) made.push(list = element("ol", {}));
+    if (begins) isFresh = MOMENT.test(line);
     if (timed !== null) list.append(moment(timed));
-    else if (line.startsWith("  ")) addCards(made, line.trim().split(" "));
+    else if (line.startsWith("  ")) addCards(made, line.trim().split(" "), isFresh);
     else if (line !== "") made.push(begins ? heading(line) : element("p", {}, line));
     begins = line === "";
   }
@@ -73,10 +75,15 @@ function moment([, day, time, sentence]) {
       (index % 2 === 1 ? element("abbr", { title: part }, `${part.slice(0, SHORT)}…`) : part))));
 }
 
-/** The cards of one stack may have several lines. */
-function addCards(made, codes) {
-  if (made.at(-1)?.className !== "cards") made.push(element("p", { class: "cards" }));
-  made.at(-1).append(...codes.map((code) =>
+/** The cards of one stack may have several lines. A fresh deck is folded under its title. */
+function addCards(made, codes, isFresh) {
+  let cards = made.at(-1).matches("details") ? made.at(-1).lastChild : made.at(-1);
+  if (cards.className !== "cards") {
+    cards = element("p", { class: "cards" });
+    made.push(isFresh
+      ? element("details", {}, element("summary", {}, made.pop().textContent), cards) : cards);
+  }
+  cards.append(...codes.map((code) =>
     element("span", { "data-suit": code[1] }, cardSign(code))));
 }
 

@@ -136,7 +136,7 @@ async def test_a_brief_sentence_covers_neither_the_header_nor_the_next_step(
     assert await box(page.locator("#felt")) == before
 
 
-async def test_with_large_letters_the_sign_of_the_verdict_is_above_it(
+async def test_with_large_letters_the_sign_is_beside_the_verdict_and_the_words_are_below(
     open_page: OpenPage, server: ServerProcess
 ) -> None:
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
@@ -145,10 +145,12 @@ async def test_with_large_letters_the_sign_of_the_verdict_is_above_it(
         page = await shown(open_page, f"/tables/{ada.id}/audit", SMALL, 150)
         await expect(page.locator("#verdict-title")).to_be_visible()
         panel = await box(page.locator("#badge"))
-        words = await box(page.locator("#badge > div"))
+        words = await box(page.locator("#verdict-words"))
         sign = await box(page.locator("#badge svg"))
+        title = await box(page.locator("#verdict-title"))
         assert words["width"] == pytest.approx(panel["width"], abs=1)
-        assert sign["y"] + sign["height"] <= words["y"]
+        assert sign["x"] + sign["width"] <= title["x"]
+        assert max(box["y"] + box["height"] for box in (sign, title)) <= words["y"]
         await expect_seen(page, "#badge svg", "#badge h2")
 
 

@@ -42,7 +42,8 @@ export class Toolbar {
     container.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.#stepper = this.#createStepper();
     for (const name of ROW) this.#buttons.set(name, this.#createButton(actionNamed(name)));
-    container.append(this.#stepper, ...this.#buttons.values(), this.#more);
+    container.append(...this.#buttons.values(), this.#more);
+    this.#buttons.get("draw").after(this.#stepper); // its number is that of cards to draw
     new ResizeObserver(() => this.#fit()).observe(container);
   }
 
