@@ -97,7 +97,7 @@ async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
 
     other = await open_page(page.url[page.url.index("/tables") :])
     await expect(other.locator("select[name=seat] option")).to_have_text(
-        ["The next free one", "Seat 2", "Seat 3"]
+        ["The next free seat", "Seat 2", "Seat 3"]
     )
 
 

@@ -52,7 +52,6 @@ async def test_the_pictures_of_the_readme_are_taken(server, open_page, album) ->
         await one.choose(3)
         await one.do("Play")
     await bob.choose(1)
-    await bob.do("More…")
     await bob.do("Discard")
     await ada.expect_log("Bob discarded 1 card.")
     await ada.expect_checks()

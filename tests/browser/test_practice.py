@@ -191,6 +191,9 @@ async def test_the_finished_list_says_practice(open_page, server) -> None:
         source = {"table": before.table, "round": 1}
         table = await house.open(from_=source, name="Saturday")
         await table.close()
+        async with asyncio.timeout(PATIENT):  # the list is from the read models
+            while table.id not in {one["table"] for one in await house.tables(closed=True)}:
+                pass
     page = await open_page("/finished", **TOUCH)
     entry = page.get_by_role("listitem").filter(has_text="Saturday")
     await expect(entry).to_contain_text(re.compile(r"Practice · .*\d\d:\d\d"))

@@ -16,8 +16,9 @@ from tests.harness.server_process import ServerProcess
 
 NAMES = ("Ada", "Bob", "Cleo", "Dan", "Eve")
 SIZES = [SMALL, LOW, TABLET, DESKTOP]
-MARK = """(one) => getComputedStyle(one, "::after").opacity"""
-"""Whether a sheet shows that it has more below: "1"."""
+MARK = """(shown) =>
+  getComputedStyle(document.querySelector("dialog"), "::after").opacity === shown"""
+"""Whether the opacity of the sign that a sheet has more below is this."""
 
 
 async def dealt(
@@ -72,10 +73,10 @@ async def test_a_sheet_shows_that_it_has_more_until_its_end(
     await page.get_by_role("button", name="Menu").tap()
     menu = sheet(page)
     await expect(menu).to_have_attribute("data-more", "end")
-    assert await menu.evaluate(MARK) == "1"
+    await page.wait_for_function(MARK, arg="1")  # it fades
     await menu.evaluate("(one) => one.scrollTo({ top: one.scrollHeight, behavior: 'instant' })")
     await expect(menu).to_have_attribute("data-more", "start")
-    assert await menu.evaluate(MARK) == "0"
+    await page.wait_for_function(MARK, arg="0")
     await expect_seen(page, "dialog .groups section:last-child .rows > :last-child")
 
 

@@ -38,6 +38,7 @@ class Reader:
 
     async def check(self) -> None:
         await assert_shown(self.page, self.language)
+        await self.page.evaluate("() => new Promise(requestAnimationFrame)")  # the row is measured
         assert await wide(self.page) == []
         await self._axe(self.page)
 
