@@ -76,7 +76,8 @@ class _Port(NamedTuple):
 class Gateway:
     """Serves one service on `host:port`, and its operator on `ops_host:ops_port`.
 
-    Port 0 takes any free one; `ops_port` None opens none. `service_host:service_port`, None for
+    Port 0 takes any free one; `ops_port` None opens none, and with `any_ops_port` one that is taken
+    is replaced by a free one. `service_host:service_port`, None for
     none, accepts connections with a service key only. `open_tables`, `lobby` and `finished` are
     `anyone` or `service`: who may open tables, list the open ones, and list the closed ones.
     `origins` are the web origins whose pages may connect besides the server's own (by default those
@@ -100,6 +101,7 @@ class Gateway:
         port: int = 8765,
         ops_host: str = "127.0.0.1",
         ops_port: int | None = None,
+        any_ops_port: bool = False,
         service_host: str = "127.0.0.1",
         service_port: int | None = None,
         open_tables: str = "anyone",
@@ -171,6 +173,7 @@ class Gateway:
             SERVICES: _Port(service_host, service_port, partial(listener, factory=of_keys)),
             OPERATOR: _Port(ops_host, ops_port, partial(Listener, factory=of_operator)),
         }
+        self._any_ops_port = any_ops_port
         self._listeners: dict[str, Listener] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._hosts = HostAbsence(service, self.context.absences, seconds=host_absent_seconds)
@@ -188,7 +191,7 @@ class Gateway:
                 if port is not None:
                     if name == OPERATOR:
                         await self.probe.check()  # so that its first answer is right
-                    self._listeners[name] = listener(await listening_sockets(host, port))
+                    self._listeners[name] = listener(await self._listening(name, host, port))
                     fields[name] = f"{host}:{self._port(name)}"
         except ConfigurationError:
             await self._close_ports()
@@ -198,6 +201,16 @@ class Gateway:
             works.append(self.probe.run())
         self._tasks += map(asyncio.get_running_loop().create_task, works)
         log.info("ready", extra={"fields": fields})
+
+    async def _listening(self, name: str, host: str, port: int) -> list[socket.socket]:
+        flag = "--ops-port" if name == OPERATOR else ""
+        try:
+            return await listening_sockets(host, port, flag=flag)
+        except ConfigurationError as error:
+            if name != OPERATOR or not self._any_ops_port:
+                raise
+            log.warning("operator's port in use", extra={"fields": {"says": str(error)}})
+            return await listening_sockets(host, 0)
 
     def _endpoint_of(self, request: Request) -> Endpoint:
         path = request.path

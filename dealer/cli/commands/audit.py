@@ -58,9 +58,10 @@ async def audit(
     It prints for each step of a shuffle the two places, the random 16-bit words that gave the
     second place (all but the last were rejected), and the two cards that were exchanged. It also
     prints every draw, every change of a hand, and the result of each check of the verifier. Cards
-    of a round that is not closed yet are shown as ??. The table's rows in the database are checked,
-    too, with the house key also the hidden parts of an open round. The exit code is 1 if a check
-    fails, and 3 for a practice table without a fault.
+    of a round that is not closed yet are shown as ??. The table's events in the database are
+    checked, too, with the house key also the hidden parts of an open round; the read models (swaps,
+    hands and so on) are not: `dealer rebuild` compares those. The exit code is 1 if a check fails,
+    and 3 for a practice table without a fault.
 
     With --events it prints each event as it is stored: version, time (UTC), type, public part. The
     hidden part is encrypted in the log and not shown. With --json each line is then the event's

@@ -25,7 +25,6 @@ from dealer.cli.options import (
 from dealer.cli.output import ClosedPipe, echo, program
 from dealer.cli.process import SWITCH_INTERVAL, FullCollections, raise_file_limit, run
 from dealer.config import Settings, age_ms, masked, palette, read_logo
-from dealer.errors import ConfigurationError
 from dealer.packs.catalogue import read_folders
 from dealer.version import running_version
 
@@ -94,7 +93,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     issuer = _issuer(settings)
-    ops_port = await _free_ports(settings, fixed_ops_port=fixed_ops_port)
+    await _require_ports(settings, ops=fixed_ops_port)
     async with (
         open_service(
             settings.database,
@@ -125,7 +124,8 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             host=settings.host,
             port=settings.port,
             ops_host=settings.ops_host,
-            ops_port=ops_port,
+            ops_port=settings.ops_port,
+            any_ops_port=not fixed_ops_port,
             service_host=settings.service_host,
             service_port=settings.service_port,
             open_tables=settings.open_tables,
@@ -156,24 +156,15 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     service.log.check()
 
 
-async def _free_ports(settings: Settings, *, fixed_ops_port: bool) -> int:
-    """The operator's port: the one of the settings, or 0 if that is taken and no flag asked for it.
-
-    Raises ConfigurationError for another port that cannot be opened.
-    """
+async def _require_ports(settings: Settings, *, ops: bool) -> None:
+    """Raise ConfigurationError for a port that cannot be opened; the operator's with `ops`."""
     from dealer.gateway.net.listener import require_free
 
     await require_free(settings.host, settings.port, flag="--port")
     if settings.service_port is not None:
         await require_free(settings.service_host, settings.service_port, flag="--service-port")
-    try:
+    if ops:
         await require_free(settings.ops_host, settings.ops_port, flag="--ops-port")
-    except ConfigurationError as error:
-        if fixed_ops_port:
-            raise
-        log.warning("operator's port in use", extra={"fields": {"says": str(error)}})
-        return 0
-    return settings.ops_port
 
 
 def _appearance(settings: Settings) -> Appearance:
