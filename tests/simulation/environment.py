@@ -136,7 +136,7 @@ def replaced(
     """
     entropy = Entropy(seed)
 
-    async def listening_sockets(host: str, port: int) -> list[Any]:
+    async def listening_sockets(host: str, port: int, *, flag: str = "") -> list[Any]:
         domain = DOMAIN.get()
         assert domain is not None
         return [ListeningSocket(network, domain, host, port)]
