@@ -44,8 +44,8 @@ ELSEWHERE = (
     "dealer lab costs",
     "dealer lab bits",
 )
-NEEDS_MORE = ("--url", "postgresql:", "--format phh", "$", "--forget")
-"""A server, a game of poker by its rules, a variable of the shell, or a player of that name."""
+NEEDS_MORE = ("--url", "postgresql:", "$", "--forget")
+"""A server, a variable of the shell, or a player of that name."""
 
 TABLES = re.compile(r"\b(?:TABLE|0199f[0-9a-f]+)\b")
 FIRST = {

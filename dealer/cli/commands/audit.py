@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -183,20 +182,9 @@ def _members_of(sentence: Sentence) -> dict[str, Any]:
     return members
 
 
-class Format(StrEnum):
-    text = "text"
-    phh = "phh"
-
-
 async def history(
     source: TableOrFile,
     only: OnlyRound = None,
-    form: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="Plain text, or the poker hand history (PHH) of one closed round."
-        ),
-    ] = Format.text,
     lang: Annotated[
         str, typer.Option(metavar="TAG", help="The language of the text, such as de.")
     ] = DEFAULT,
@@ -206,34 +194,23 @@ async def history(
 ) -> None:
     """Print a game's history: the players, the shuffles, and where each card went.
 
-    The game is verified first; if a check fails, no history is printed and the exit code is 1. PHH
-    is available for rounds of the poker games that it covers, if the table's rules name the game,
-    like {"game": "holdem"}; bets are left out, because the log does not have them.
+    The game is verified first; if a check fails, no history is printed and the exit code is 1.
 
     ```
     dealer history 0199f3c2
     dealer history game.jsonl --round 2
-    dealer history 0199f3c2 --round 1 --format phh > round-1.phh
     ```
     """
-    from dealer.history import phh, text
+    from dealer.history import text
     from dealer.packs.catalogue import shipped
 
     language = language_of(lang)
     if language is None:
         raise typer.BadParameter(f"The languages are {', '.join(languages())}.")
     game = await verify.read_game(source, database, url=url, house_key=house_key)
-    if form is Format.text:
-        titles = shipped().pile_titles(language.tag)
-        for line in text.write(game, round=only, language=language, games=titles):
-            echo(line)
-        return
-    if only is None and game.rounds != 1:
-        raise typer.BadParameter(
-            f"A PHH file has one round, and this table has {amount(game.rounds, 'round')}: choose "
-            "one with --round."
-        )
-    typer.echo(phh.write(game, round=only or 1), nl=False)
+    titles = shipped().pile_titles(language.tag)
+    for line in text.write(game, round=only, language=language, games=titles):
+        echo(line)
 
 
 async def state(
