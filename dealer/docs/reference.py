@@ -15,7 +15,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import typer.main
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
@@ -206,7 +205,7 @@ def sql() -> Iterator[str]:
 
 def commands() -> Iterator[str]:
     """Help, arguments and options of each command."""
-    yield from _command(typer.main.get_command(app), "dealer")
+    yield from _command(app, "dealer")
 
 
 def _command(command: Any, path: str) -> Iterator[str]:

@@ -26,6 +26,8 @@ ID = "0123456789abcdef0123456789abcdef"
 async def test_ctrl_c_ends_the_bots_and_they_leave(tmp_path, digits):
     async with own_gateway(tmp_path) as server, dealer.connect(server, name="Ada") as house:
         table = await house.open(seats=4)
+        while not await house.tables():  # noqa: ASYNC110  the lobby sends no notice
+            await asyncio.sleep(0.05)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "dealer", "bots", "2", table.id[:digits], "--server", server,
             cwd=ROOT, stdout=asyncio.subprocess.PIPE,

@@ -6,7 +6,6 @@ import json
 import re
 
 import pytest
-import typer.main
 
 from dealer import errors
 from dealer.cli.main import app
@@ -108,7 +107,7 @@ def test_commands(texts: dict[str, str]) -> None:
         inside = [one for name in children for one in found(children[name], f"{path} {name}")]
         return [path, *inside]
 
-    _, *paths = found(typer.main.get_command(app), "dealer")
+    _, *paths = found(app, "dealer")
     assert len(paths) > 20
     for path in paths:
         assert section(texts["commands"], path)

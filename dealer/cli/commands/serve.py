@@ -11,12 +11,13 @@ from contextlib import suppress
 from socket import AF_INET, SOCK_DGRAM, socket
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from dealer.cli.commands.verify import program_note
 from dealer.cli.logs import configure, log_unhandled
 from dealer.cli.options import (
     build_settings,
+    command,
     source_of,
     takes_settings,
     usage_errors,
@@ -42,9 +43,8 @@ ELSEWHERE = ("192.0.2.1", 9)
 """An address for documentation (RFC 5737), to which the system has the route of any other."""
 
 
-@takes_settings
-def serve(*, context: typer.Context, **given: Any) -> None:
-    """Start the server: tables, rounds and shuffles over WebSocket, and pages for browsers.
+@command(
+    help="""Start the server: tables, rounds and shuffles over WebSocket, and pages for browsers.
 
     No configuration is needed. The log is an SQLite file in the current folder, created and
     migrated automatically. The house key is next to it, in dealer.db.key: back up both, and keep
@@ -61,6 +61,10 @@ def serve(*, context: typer.Context, **given: Any) -> None:
     dealer serve --database postgresql://dealer@db/dealer --house-key /run/secrets/house.key
     ```
     """
+)
+@takes_settings
+@click.pass_context
+def serve(context: click.Context, /, **given: Any) -> None:
     settings = build_settings(given)
     with usage_errors():
         validate_paths(settings)

@@ -12,19 +12,22 @@ from http.client import HTTPException
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 
-import typer
+import click
+from click.exceptions import Exit
 
 from dealer.cli.options import (
-    AsJson,
+    PATH,
     address_help,
-    argument,
+    command,
     find_table,
+    flag,
     given,
     is_table,
     read_log,
+    takes,
 )
 from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
 from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable
@@ -68,41 +71,8 @@ PROOF = ("proof", "web/verify.js")
 """A folder stands for all its modules."""
 
 
-def verify(
-    file: Annotated[str | None, argument("FILE", "A bundle, or - for standard input.")] = None,
-    key: Annotated[
-        str | None,
-        given(
-            "KEY",
-            "The table's key, if you know it: 64 hex digits or a verifier key. Without it the "
-            "key in the bundle is used, which only proves that the bundle is consistent.",
-        ),
-    ] = None,
-    saved: Annotated[
-        list[Path] | None,
-        given(
-            "FILE",
-            "Checkpoints that you saved: a signed note, or a client's checkpoints.jsonl. May "
-            "be given several times.",
-        ),
-    ] = None,
-    source: Annotated[
-        str | None,
-        given(
-            "FILE",
-            "For a practice table the bundle of the table that its cards were laid out from, to "
-            "check that they lay so.",
-        ),
-    ] = None,
-    manifest: Annotated[
-        bool,
-        typer.Option(
-            "--manifest", help="Print the SHA-256 of the files that checks and shuffles depend on."
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check a bundle: every signature, every swap, every card, every move.
+@command(
+    help="""Check a bundle: every signature, every swap, every card, every move.
 
     Prints the result of each check, the first fault if there is one, and what the bundle cannot
     prove. The exit code is 0 if all checks pass, 1 if not, and 3 for a practice table without a
@@ -127,13 +97,45 @@ def verify(
     dealer verify --manifest
     ```
     """
+)
+@click.argument("file", required=False, help="A bundle, or - for standard input.")
+@given(
+    "--key",
+    "KEY",
+    "The table's key, if you know it: 64 hex digits or a verifier key. Without it the "
+    "key in the bundle is used, which only proves that the bundle is consistent.",
+)
+@given(
+    "--saved",
+    "FILE",
+    "Checkpoints that you saved: a signed note, or a client's checkpoints.jsonl. May "
+    "be given several times.",
+    multiple=True,
+    type=PATH,
+)
+@given(
+    "--source",
+    "FILE",
+    "For a practice table the bundle of the table that its cards were laid out from, to "
+    "check that they lay so.",
+)
+@flag("--manifest", "Print the SHA-256 of the files that checks and shuffles depend on.")
+@takes("as_json")
+def verify(
+    file: str | None,
+    key: str | None,
+    saved: tuple[Path, ...],
+    source: str | None,
+    manifest: bool,
+    as_json: bool,
+) -> None:
     if (file is None) != manifest:
-        raise typer.BadParameter("Name a bundle's file, or give --manifest instead of one.")
+        raise click.BadParameter("Name a bundle's file, or give --manifest instead of one.")
     if file is None:
         _print_manifest()
         return
     bundle_file = read_bundle(file)
-    known, undone = _notes(saved or ())
+    known, undone = _notes(saved)
     notes = [*bundle_file.notes, *undone]
     source_lines = None
     if source is not None:
@@ -145,7 +147,7 @@ def verify(
         say_json(as_members(report))
     else:
         say_verdicts(report)
-    raise typer.Exit(exit_code(report))
+    raise Exit(exit_code(report))
 
 
 def examine(
@@ -221,13 +223,13 @@ def _key(text: str | None) -> tuple[bytes | None, str | None]:
 
         verifier = Verifier.read(text)
     except (ValueError, NoteFault):
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"--key must be {KEY_DIGITS} hex digits, or a verifier key: name+id+base64."
         ) from None
     return verifier.key, verifier.name
 
 
-def _notes(files: list[Path] | tuple[()]) -> tuple[list[str], list[str]]:
+def _notes(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """The signed notes in these files, and what was undone in them."""
     signed: list[str] = []
     undone: list[str] = []
@@ -241,7 +243,7 @@ def _notes(files: list[Path] | tuple[()]) -> tuple[list[str], list[str]]:
         try:
             signed += [str(json.loads(line)["note"]) for line in bundle.read(data)]
         except (ValueError, KeyError, TypeError):
-            raise typer.BadParameter(
+            raise click.BadParameter(
                 f"{file} has neither a signed note nor lines with a member 'note'."
             ) from None
     return signed, undone
@@ -261,7 +263,7 @@ def _read_file(file: str) -> bytes:
             says += f" If it is a table, `dealer audit {file}` checks it."
         elif "://" in file:
             says = f"{file} is no file; {address_help(file)}."
-        raise typer.BadParameter(says) from None
+        raise click.BadParameter(says) from None
 
 
 async def read_table_or_file(
@@ -281,9 +283,9 @@ def is_file(source: str, *, url: str | None = None) -> bool:
         return True
     if not is_table(source):
         if "://" in source:
-            raise typer.BadParameter(f"{source} is no file; {address_help(source)}.")
+            raise click.BadParameter(f"{source} is no file; {address_help(source)}.")
         kind = "is a folder" if os.path.isdir(source) else "is no file"
-        raise typer.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
+        raise click.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
     return False
 
 
@@ -333,7 +335,7 @@ async def from_log(
 def from_house(url: str, table: str) -> list[bytes]:
     """The lines of the bundle of a table, by its whole id, that the server at `url` sends."""
     if len(table) != ID_DIGITS:
-        raise typer.BadParameter(f"--url needs the table's whole id, not {table!r}.")
+        raise click.BadParameter(f"--url needs the table's whole id, not {table!r}.")
     return bundle.read(download(f"{web_address(url)}/tables/{table}/bundle.jsonl"))
 
 
@@ -371,7 +373,7 @@ def socket_address(url: str) -> str:
     try:
         return links.socket_address(url if "://" in url else f"http://{url}")
     except BadRequest:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{url!r} is not a server's address, like http://127.0.0.1:8080/."
         ) from None
 
