@@ -243,7 +243,7 @@ class WebSocketEndpoint(Endpoint):
     """`/ws`, with or without a table: answers the handshake, and begins a session."""
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
-        if not connection.upgrade(request, _select_subprotocol):
+        if not connection.upgrade(request, wire.PROTOCOL, _select_subprotocol):
             return
         self._context.metrics.accepted += 1
         key, table = connection.service_key, _WS.fullmatch(request.path.partition("?")[0])

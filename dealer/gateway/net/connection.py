@@ -62,6 +62,7 @@ from dealer.gateway.net.websocket import (
     SelectSubprotocol,
     new_protocol,
     parse_single_text_frame,
+    usual_answer,
 )
 
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
@@ -411,15 +412,22 @@ class Connection(asyncio.Protocol):
 
     # WebSocket
 
-    def upgrade(self, request: Request, select: SelectSubprotocol | None = None) -> bool:
-        """Answer a handshake; whether it was accepted. Then `open` has to follow."""
-        protocol = new_protocol(self.limits.message, select)
-        answer = protocol.accept(request)
-        if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
-            self.answer(answer)
-            return False
-        self.transport.write(answer.serialize())
-        self._frames = FrameReader(protocol)
+    def upgrade(
+        self, request: Request, subprotocol: str = "", select: SelectSubprotocol | None = None
+    ) -> bool:
+        """Answer a handshake; whether it was accepted. Then `open` has to follow.
+
+        `select` chooses the subprotocol, which is `subprotocol` if that alone is offered.
+        """
+        accepted = usual_answer(request, subprotocol)
+        if accepted is None:
+            answer = new_protocol(self.limits.message, select).accept(request)
+            if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+                self.answer(answer)
+                return False
+            accepted = answer.serialize()
+        self.transport.write(accepted)
+        self._frames = FrameReader(self.limits.message)
         return True
 
     def open(self, receiver: Receiver) -> None:
