@@ -76,8 +76,8 @@ async def test_heads_that_are_asked_for_at_once_share_a_query(
         await asyncio.sleep(0)
         cancelled.cancel()
         go_on.set()
-        assert await first == [2, None, 2]
-        assert await asyncio.gather(*later) == [3, None]
+        assert list(await first) == [2, None, 2]
+        assert list(await asyncio.gather(*later)) == [3, None]
         assert queries == [{A, B}, {A, B}]
 
 
