@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import hashlib
 import io
 import json
@@ -40,6 +41,20 @@ def test_run_prints_a_report_and_writes_pictures(ask: Ask, tmp_path: Path) -> No
     assert answer.lines[-1] == "No evidence of bias (at level 1e-06)."
     assert bars.read_text().startswith("<svg")
     assert heat.read_text().startswith("<svg")
+
+
+def test_counts_are_written_as_csv(ask: Ask, tmp_path: Path) -> None:
+    file = tmp_path / "new" / "counts.csv"
+    run = ("lab", "run", "--shuffles", 500, "--source", "mersenne", "--deck")
+    ask(*run, 6, "--counts", file)
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    assert [(row["place"], row["card"]) for row in rows] == [
+        (str(place), str(card)) for place in range(6) for card in range(6)
+    ]
+    assert sum(int(row["count"]) for row in rows) == 6 * 500
+    partial = ask(*run, 52, "--shuffle", "partial", "--steps", 3, "--counts", "-", "--json")
+    assert len(partial.out.splitlines()) == 1 + 3 * 52
+    assert ask(*run, 4, "--counts", "-", "--heat", "-").code == 2
 
 
 def test_a_biased_shuffle_exits_with_code_one(ask: Ask) -> None:

@@ -105,6 +105,9 @@ lab = Commands(
 @takes_level
 @given("--histogram", "FILE.svg", "Write the histogram as an SVG file; - for standard output.")
 @takes_heat
+@given(
+    "--counts", "FILE.csv", "Write how often each card came to each place; - for standard output."
+)
 @takes("as_json")
 def run(
     deck: int,
@@ -117,13 +120,14 @@ def run(
     level: float,
     histogram: str | None,
     heat: str | None,
+    counts: str | None,
     as_json: bool,
 ) -> None:
     _require_packages()
-    from dealer.lab import pictures, report
+    from dealer.lab import experiment, pictures, report
     from dealer.lab.shuffles import method
 
-    say = _beside(histogram, heat)
+    say = _beside(histogram, heat, counts)
     with usage_errors():
         chosen = method(shuffle, n=deck, steps=steps)
     started = time.perf_counter()
@@ -133,6 +137,7 @@ def run(
     heading = f"{shuffle}: {chosen.sentence}"
     _draw(histogram, pictures.bars(shown, heading))
     _draw(heat, pictures.heat(result.tally, heading))
+    _draw(counts, experiment.counts_csv(result.tally))
     if as_json:
         about = {"shuffle": shuffle, "source": source, "seed": seed}
         say_json(about | result.members(), say=say)
@@ -434,16 +439,16 @@ def _require_packages() -> None:
         )
 
 
-def _beside(*pictures: str | None) -> Callable[[str], None]:
-    """Prints a line of the report: on standard error if a picture goes to standard output."""
-    on_output = pictures.count(STANDARD_OUTPUT)
+def _beside(*files: str | None) -> Callable[[str], None]:
+    """Prints a line of the report: on standard error if a file goes to standard output."""
+    on_output = files.count(STANDARD_OUTPUT)
     if on_output > 1:
-        raise click.BadParameter("Only one picture can go to standard output.")
+        raise click.BadParameter("Only one file can go to standard output.")
     return echo_err if on_output else echo
 
 
-def _draw(name: str | None, picture: str) -> None:
-    """Write an SVG, if necessary in a new folder; raises ConfigurationError if it cannot be."""
+def _draw(name: str | None, content: str) -> None:
+    """Write a file, if necessary in a new folder; ConfigurationError if it cannot be."""
     if name is None:
         return
     try:
@@ -451,6 +456,6 @@ def _draw(name: str | None, picture: str) -> None:
     except OSError as error:
         raise ConfigurationError(f"{name} cannot be written: {error.strerror}.") from None
     with writing(name) as file:
-        file.write(picture.encode())
+        file.write(content.encode())
     if is_stored(name):
         echo_err(f"Written: {name}")
