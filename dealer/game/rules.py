@@ -70,6 +70,9 @@ Those that came later are not guarded against misspellings: similar names, such 
 members of clients that are older than they are.
 """
 
+STANDARD = "standard"
+"""The pack of the French cards, of which there is no file."""
+
 PACK_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 _SIMILAR = 0.8
@@ -136,7 +139,7 @@ class Rules:
         source = given.get(PRACTICE, SOURCE)
         if not isinstance(source, Mapping) or source.keys() != SOURCE.keys():
             raise BadRequest(f"The rule 'practice' is an object with {', '.join(SOURCE)}.")
-        pack = given.get("pack", "standard")
+        pack = given.get("pack", STANDARD)
         if not isinstance(pack, str) or not PACK_NAME.fullmatch(pack):
             raise BadRequest(
                 "The rule 'pack' must be the name of a pack: 1 to 64 of a to z, 0 to 9 and -."

@@ -120,7 +120,7 @@ class Gateway:
         path: str = ROOT,
     ) -> None:
         limits = limits or Limits()
-        clock = asyncio.get_running_loop().time
+        clock, catalogue = asyncio.get_running_loop().time, catalogue or shipped()
         self.metrics = Metrics(database=service.log.dialect)
         self.context = GatewayContext(
             service=service,
@@ -128,6 +128,7 @@ class Gateway:
             metrics=self.metrics,
             clock=clock,
             document=partial(_described, "document", path),
+            catalogue=catalogue,
             issuer=issuer,
             players_open=open_tables == "anyone",
             players_list=lobby == "anyone",
@@ -146,7 +147,6 @@ class Gateway:
         self._socket = WebSocketEndpoint(self.context, admission.check_socket)
         self._decks = DecksEndpoint(self.context, admission.check_decks, web, path=path)
         self._with_decks = decks
-        catalogue = catalogue or shipped()
         self._router = Router(
             self.context,
             admission.check_page,
