@@ -146,6 +146,7 @@ def test_a_notebook_has_the_counts_of_each_method_and_source(name, source):
     taken = method(name, n=5).sample
     assert found.cells.shape == (taken, 5)
     assert (found.cells.sum(axis=1) == 40).all()
+    assert found.orders is not None
     assert found.orders.sum() == 40
     if source != "system":
         again = run(method(name, n=5), number_source(source, n=5, seed=3), shuffles=40).shuffles
