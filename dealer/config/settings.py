@@ -148,8 +148,9 @@ class Settings:
 
     database: str = setting(
         "sqlite:///dealer.db",
-        "Where the log is stored: sqlite:/// and a path (a fourth slash makes it absolute), "
-        "or postgresql://user:password@host/database.",
+        "Where the log is stored: the path of an SQLite file, or postgresql://user:password@host/"
+        "database. A path after sqlite:/// is encoded as in a URL; a fourth slash makes it "
+        "absolute.",
         metavar="URL",
         variable=DATABASE_VARIABLE,
         repr=False,

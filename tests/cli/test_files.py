@@ -166,4 +166,4 @@ def test_a_picture_on_standard_output_has_the_report_beside_it(ask: Ask, tmp_pat
     assert "2,000 shuffles of 4 cards" in shown.err
     both = ask(*command, "--heat", "-", "--histogram", "-")
     assert both.code == 2
-    assert "Only one picture" in both.err
+    assert "Only one file" in both.err

@@ -6,7 +6,7 @@ import signal
 import socket
 import sqlite3
 import stat
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -63,7 +63,9 @@ def test_a_port_in_use_is_reported(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_another_port_is_taken_for_the_operator_unless_it_was_asked_for(serve: Serve) -> None:
-    with suppress(OSError), socket.create_server(("127.0.0.1", Settings.ops_port)):
+    with ExitStack() as stack:
+        with suppress(OSError):  # another program has it
+            stack.enter_context(socket.create_server(("127.0.0.1", Settings.ops_port)))
         server = serve("--port", 0)
         assert server.address
         answer = server.end()
@@ -108,6 +110,18 @@ def test_a_folder_that_cannot_be_written(ask: Ask, tmp_path: Path) -> None:
     refused(answer, "cannot be opened", "folder")
 
 
+def test_a_refused_start_says_all_and_leaves_no_file(ask: Ask, tmp_path: Path) -> None:
+    here, key = tmp_path / "here", tmp_path / "nowhere" / "house.key"
+    here.mkdir()
+    at = ("--database", here / "dealer.db")  # the plain path is an address, too
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("", 0)) as two:
+        ports = [str(each.getsockname()[1]) for each in (one, two)]
+        taken = ("--port", ports[0], "--service-port", ports[1], "--ops-port", 0)
+        refused(ask("serve", *at, *taken), *ports, "--service-port")
+    refused(ask("serve", *at, "--house-key", key, *FREE), "cannot be created", "no such folder")
+    assert not [*here.iterdir()]
+
+
 def test_a_missing_house_key(ask: Ask, played: Played) -> None:
     (played.folder / "dealer.db.key").unlink()
     refused(ask("serve", "--database", played.url, *FREE), "missing", "backup")
@@ -141,7 +155,7 @@ def test_a_key_that_others_can_read(ask: Ask, played: Played) -> None:
         (("--database", "postgresql://localhost/x"), "--house-key"),
         (("--database", "postgresql://localhost"), "postgresql://user:password@"),
         (("--database", "mysql://localhost/x"), "sqlite:///"),
-        (("--database", "nonsense"), "sqlite:///"),
+        (("--database", "sqlite:nonsense"), "sqlite:///"),
         (("--nonsense",), "--nonsense"),
     ],
 )

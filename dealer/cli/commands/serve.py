@@ -164,11 +164,12 @@ async def _require_ports(settings: Settings, *, ops: bool) -> None:
     """Raise ConfigurationError for a port that cannot be opened; the operator's with `ops`."""
     from dealer.gateway.net.listener import require_free
 
-    await require_free(settings.host, settings.port, flag="--port")
+    ports = [(settings.host, settings.port, "--port")]
     if settings.service_port is not None:
-        await require_free(settings.service_host, settings.service_port, flag="--service-port")
+        ports.append((settings.service_host, settings.service_port, "--service-port"))
     if ops:
-        await require_free(settings.ops_host, settings.ops_port, flag="--ops-port")
+        ports.append((settings.ops_host, settings.ops_port, "--ops-port"))
+    await require_free(ports)
 
 
 def _appearance(settings: Settings) -> Appearance:

@@ -180,7 +180,10 @@ def exit_code(report: Report) -> int:
 
 
 def say_verdicts(report: Report) -> None:
-    for line in report.lines():
+    fault = report.fault
+    # Of a file that is no bundle nothing else can be said.
+    no_bundle = fault is not None and (fault.check, fault.line) == ("form", 0)
+    for line in report.lines()[:1] if no_bundle else report.lines():
         echo(safe_text(line))
 
 
