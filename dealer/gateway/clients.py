@@ -80,7 +80,7 @@ class Endpoint:
         work: Callable[[], Coroutine[Any, Any, Response | None]],
     ) -> None:
         try:
-            answer = await metered(work, connection.budget.cpu)
+            answer = await metered(work, connection.budget)
             if answer is not None:
                 connection.answer(answer, close=self._context.draining)
         except BaseException:
@@ -154,7 +154,7 @@ class ClientConnection(Connection):
         self._endpoint.count(status)
 
     def spent(self, seconds: float) -> None:
-        self.budget.cpu.step(seconds)
+        self.budget.step(seconds, self._registry.context.clock())
 
     def closes(self, code: CloseCode) -> None:
         context = self._registry.context

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import asdict
+from email.message import Message
 from hashlib import sha256
 from http.client import HTTPException
 from importlib import resources
@@ -30,7 +33,7 @@ from dealer.cli.options import (
     takes,
 )
 from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
-from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable
+from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable, amount
 from dealer.outgoing import opener
 from dealer.proof import bundle
 from dealer.version import __version__
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
 KEY_DIGITS = 64
 ID_DIGITS = 32
 ANSWER_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
+"""How long a server that is busy is asked again."""
+
 
 PRACTICE = 3
 """The exit code for a practice table: another than for a fair game, and than for a fault."""
@@ -345,18 +351,34 @@ def from_house(url: str, table: str) -> list[bytes]:
 def download(address: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
     """What a server has at the address of a bundle, or at another one.
 
-    Raises UnknownTable if it has nothing there, and HouseUnreachable if it does not answer.
+    A server that is busy is asked again when it said. Raises UnknownTable if it has nothing there,
+    and HouseUnreachable if it does not answer, or stays busy.
     """
+    until = time.monotonic() + PATIENCE_SECONDS
     try:
-        with opener().open(address, timeout=seconds) as answer:
-            data: bytes = answer.read()
-            return data
-    except HTTPError as error:
-        sentence = safe_text(error.read(500).decode(errors="replace").strip())
-        raise UnknownTable(f"{address} is no bundle: {sentence}") from None
+        while True:
+            try:
+                with opener().open(address, timeout=seconds) as answer:
+                    data: bytes = answer.read()
+                    return data
+            except HTTPError as error:
+                sentence = safe_text(error.read(500).decode(errors="replace").strip())
+                if error.code not in (429, 503):
+                    raise UnknownTable(f"{address} is no bundle: {sentence}") from None
+                wait = retry_after(error.headers)
+                if wait is None or time.monotonic() + wait > until:
+                    raise HouseUnreachable(f"The server is busy ({address}): {sentence}") from None
+                echo_err(f"The server is busy; asking again in {amount(wait, 'second')}.")
+                time.sleep(wait)
     except (URLError, HTTPException, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         raise HouseUnreachable(f"The server does not answer at {address}: {reason}") from None
+
+
+def retry_after(headers: Message) -> int | None:
+    """The seconds that a busy server asks for, at least 1; None if it names none."""
+    seconds = headers.get("Retry-After", "")
+    return max(int(seconds), 1) if re.fullmatch("[0-9]{1,6}", seconds) else None
 
 
 def web_address(url: str) -> str:

@@ -125,7 +125,7 @@ class Histories:
                 round=round,
                 games=self._catalogue.pile_titles(language),
             )
-            return await _while_connected(connection, metered(making, connection.budget.cpu))
+            return await _while_connected(connection, metered(making, connection.budget))
 
     async def _send(
         self,

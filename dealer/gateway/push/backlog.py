@@ -150,7 +150,7 @@ class Backlog:
         """
         subscription.state = SubscriptionState.BEHIND
         work = partial(self._run, subscription, begins, say_resumed)
-        subscription.task = self._tasks.start(metered(work, subscription.transport.budget.cpu))
+        subscription.task = self._tasks.start(metered(work, subscription.transport.budget))
 
     async def send_until(self, subscription: Subscription, *, upto: int) -> None:
         """Send a paused subscription its backlog up to a version; nothing to a new one."""
