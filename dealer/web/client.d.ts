@@ -410,7 +410,8 @@ export interface RemoteTable {
   leave(): Promise<void>;
   /**
    * The table at an earlier version, with the cards that this viewer could see then. It is as the
-   * server reports it, and not verified; rejects with Refused (`bad_request`) without such a version.
+   * server reports it, and verified only as far as its cards were opened to this client; rejects with
+   * Refused (`bad_request`) without such a version.
    */
   stateAt(version: number): Promise<TableState>;
   /** The path of the table's bundle, for a verifier, and the current version. */
