@@ -388,12 +388,16 @@ def next_file(file: Path) -> Path:
     return file.with_name(f"{file.name}.new")
 
 
+KEY_END = r"(\.new|\.[0-9a-f]{8})?"
+"""The end of the name of a key's file, as a pattern; what else lies next to a key is no key."""
+
+
 def key_files(file: Path) -> list[Path]:
     """The files of all keys of a house, next to each other; HouseKeyError if `file` is not there.
 
     Their names begin with `file`'s.
     """
-    beside = re.compile(re.escape(file.name) + r"(\.new|\.[0-9a-f]{8})?")
+    beside = re.compile(re.escape(file.name) + KEY_END)
     try:
         there = [
             neighbour for neighbour in file.parent.iterdir() if beside.fullmatch(neighbour.name)
