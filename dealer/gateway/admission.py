@@ -249,7 +249,7 @@ class Admission:
         Such a page could find servers there, and use up the limits of its visitor's address. With
         a GET whose answer it does not read, browsers send no `Origin`, but `Referer`, unless the
         page forbids that; and `Sec-Fetch-Site` only to `https` and loopback addresses. Without any
-        of these it is told from a program by its `User-Agent`, and from an address that was typed
+        of these it differs from a program by its `User-Agent`, and from an address that was typed
         by nothing.
         """
         private = is_private(self._own_host(connection, request) or "")

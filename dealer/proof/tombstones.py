@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from dealer.game.mentions import Mentions
 from dealer.game.state import PROGRAM, SEAT_MOVE, SEAT_OFFER, TAKE_BACK
 from dealer.proof.bundle import checkpoint
 from dealer.proof.canonical import dump
@@ -34,12 +35,12 @@ _KINDS_KEPT = (TAKE_BACK, SEAT_MOVE, SEAT_OFFER, PROGRAM)
 class Forgotten(NamedTuple):
     """A bundle's lines with tombstones; `versions` are those of the leaves replaced now.
 
-    `in_rules` says that the rules of the table, which are needed, have the person's name.
+    `standing` has the places where a name still stands, see `Mentions.places`.
     """
 
     lines: list[bytes]
     versions: list[int]
-    in_rules: bool
+    standing: dict[str, list[int]]
 
 
 def read_leaf(line: str | bytes) -> dict[str, Any]:
@@ -72,8 +73,7 @@ def forget(lines: Iterable[bytes], who: str) -> Forgotten:
             changed.append(checkpoint(persons.without(json.loads(line)["checkpoint"])).encode())
         else:
             changed.append(line)
-    in_rules = persons.named_in(json.dumps(leaves[0]["public"]["rules"], ensure_ascii=False))
-    return Forgotten(changed, sorted(versions), in_rules)
+    return Forgotten(changed, sorted(versions), persons.names.places(changed))
 
 
 def _tombstone(leaf: dict[str, Any], line: bytes) -> bytes:
@@ -88,31 +88,28 @@ class _Persons:
     def __init__(self, leaves: list[dict[str, Any]], who: str) -> None:
         seated = [leaf["public"] for leaf in leaves if leaf["type"] == "SeatTaken"]
         seat = int(who) if re.fullmatch("[1-9][0-9]{0,9}", who) else None
-        named = {one["name"] for one in seated if who == one["name"] or seat == one["seat"]}
+        asked = Mentions([who])
+        named = Mentions(
+            one["name"] for one in seated if one["name"] in asked or seat == one["seat"]
+        )
         self._keys = {one["key"] for one in seated if one["name"] in named and "key" in one}
-        self._names = {one["name"] for one in seated if self._is(one, named)}
-        words = "|".join(re.escape(name.casefold()) for name in sorted(self._names))
-        self._mentioned = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
+        self.names = Mentions(one["name"] for one in seated if self._is(one, named))
 
-    def _is(self, seated: dict[str, Any], names: set[str]) -> bool:
+    def _is(self, seated: dict[str, Any], names: Mentions) -> bool:
         return seated["name"] in names or seated.get("key") in self._keys
-
-    def named_in(self, text: str) -> bool:
-        """Whether a text contains one of the names as a word."""
-        return self._mentioned is not None and bool(self._mentioned.search(text.casefold()))
 
     def leaves(self, leaves: list[dict[str, Any]]) -> Iterator[int]:
         """The versions of the leaves that name or quote them."""
         seats: set[int] = set()
         for leaf in leaves:
             public, type_ = leaf["public"], leaf["type"]
-            if type_ == "SeatTaken" and self._is(public, self._names):
+            if type_ == "SeatTaken" and self._is(public, self.names):
                 seats.add(public["seat"])
                 yield leaf["version"]
             elif type_ in ("SeatVacated", "NoteAdded"):
                 text = f"{public.get('kind')} {public.get('text', public.get('reason'))}"
                 theirs = public["seat"] in seats and text != "None "
-                if public.get("kind") not in _KINDS_KEPT and (theirs or self.named_in(text)):
+                if public.get("kind") not in _KINDS_KEPT and (theirs or self.names.within(text)):
                     yield leaf["version"]
             if type_ in ("SeatLeft", "SeatVacated"):
                 seats.discard(public["seat"])

@@ -43,7 +43,7 @@ def test_the_name_is_gone_and_all_else_is_verified() -> None:
     report = verify(found.lines)
     assert before.ok
     assert report.ok
-    assert not found.in_rules
+    assert found.standing == {}
     assert found.versions == [stone.version for stone in report.tombstones] == [*STONES, LEFT]
     assert {one.version: (one.type, one.seat) for one in report.tombstones} == STONES | {
         LEFT: ("SeatVacated", 1)
@@ -85,12 +85,18 @@ def test_a_second_run_keeps_the_first_tombstones() -> None:
 
 def test_a_name_or_seat_that_is_not_there_changes_nothing() -> None:
     for name in ("Dora", "ann", "3", "01", ""):
-        assert forget(whole(), name) == (whole(), [], False)
+        assert forget(whole(), name) == (whole(), [], {})
 
 
-def test_a_name_in_the_rules_stays() -> None:
+def test_a_name_that_stays_is_listed() -> None:
     log = LogBuilder().open_table(name="Ann's table").sit(1, "Ann").close_table()
-    assert forget([line.encode() for line in log.lines()], "Ann").in_rules
+    found = forget([line.encode() for line in log.lines()], "Ann")
+    assert found.standing == {"TableOpened.rules.name": [1]}
+
+
+def test_a_name_is_found_as_another_keyboard_composes_it() -> None:
+    log = LogBuilder().open_table().sit(1, "Zoe\u0308").close_table()
+    assert forget([line.encode() for line in log.lines()], "Zo\u00eb").versions == [2]
 
 
 def test_readers_get_a_leaf_without_the_name() -> None:

@@ -349,6 +349,10 @@ async def archive(
         )
 
 
+_SHOWN = 8
+"""Versions of one place in which a name is left."""
+
+
 async def _forget(database: str, folder: Path, text: str, who: str, why: str, by: str) -> None:
     from dealer.service.operations.archiver import Archiver, exclusive
 
@@ -363,8 +367,9 @@ async def _forget(database: str, folder: Path, text: str, who: str, why: str, by
         versions = ", ".join(map(str, found.versions))
         events = f"{amount(len(found.versions), 'event')}: {versions}"
     echo(f"{archiver.file_of(table)} has tombstones for {events}.")
-    if found.in_rules:
-        echo("The rules of the table have the name, too; they are needed, and stay.")
+    for place, where in found.standing.items():
+        more = f" and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
+        echo(f"The name is still in {place} (version {', '.join(map(str, where[:_SHOWN]))}{more}).")
 
 
 async def archive_tables(
