@@ -270,13 +270,20 @@ _SHARED: Mapping[str, Callable[..., Any]] = {
 } | {setting.name: _setting(setting) for setting in SETTINGS if setting.flag}
 
 
+_UNREAD_KEY = given(
+    "--house-key", "FILE", "Not needed: taken as by other commands.", type=PATH, expose_value=False
+)
+
+
 def takes(*names: str) -> Callable[[_Function], _Function]:
     """Add options and arguments that several commands have, in this order.
 
     A name is that of a setting, or one of those above, which may be an argument's: `table`,
-    `optional_table` and `table_or_file`.
+    `optional_table` and `table_or_file`. What maintains a database also takes a house key that it
+    does not need, so that one set of options is right for all of these commands.
     """
-    return _declared([_SHARED[name] for name in names])
+    unread = [_UNREAD_KEY] if "operator" in names and "house_key" not in names else []
+    return _declared([_SHARED[name] for name in names] + unread)
 
 
 def takes_settings(command: _Function) -> _Function:

@@ -200,7 +200,6 @@ class WebhookRunner:
                 position = after
             elif page.more:
                 continue  # it was not moved, so it may have to pass what failed again
-            self._failures[webhook.id].ended()
             if not page.entries:
                 await feed.head.wait(place.seq - 1, seconds=RENEW_SECONDS)
 

@@ -217,6 +217,7 @@ async def history(
     dealer state 0199f3c2 --at 57
     dealer state 0199f3c2 --at 57 --seat 2
     dealer state game.jsonl --at 57 --seat 2
+    dealer state 0199f3c2a1b2c3d4e5f60718293a4b5c --at 57 --url http://127.0.0.1:8080/
     dealer state 0199f3c2 --json | jq .stacks.deck
     ```
     """
@@ -225,7 +226,7 @@ async def history(
 @given("--at", "VERSION", "The version; the newest if not given.", type=int)
 @given("--seat", "SEAT", "As the player of this seat saw it.", type=click.IntRange(1))
 @flag("--all", "With every card, as only the house knows it.", "every_card")
-@takes("database", "house_key", "as_json")
+@takes("database", "house_key", "url", "as_json")
 async def state(
     source: str,
     at: int | None,
@@ -233,16 +234,18 @@ async def state(
     every_card: bool,
     database: str,
     house_key: Path | None,
+    url: str | None,
     as_json: bool,
 ) -> None:
     if seat is not None and every_card:
         raise click.BadParameter("Give --seat or --all, not both.")
     viewer: Viewer = "house" if every_card else seat
-    from_file = verify.is_file(source)
-    if from_file:
+    from_bundle = url is not None or verify.is_file(source)
+    if from_bundle:
         from dealer.analysis.open_bundle import OpenBundle
 
-        found = OpenBundle(await verify.read_game(source, database)).state(at, viewer=viewer)
+        game = await verify.read_game(source, database, url=url)
+        found = OpenBundle(game).state(at, viewer=viewer)
     else:
         found = await _of_log(source, at, viewer, database, house_key)
     if as_json:
@@ -255,7 +258,7 @@ async def state(
         for line in _lines(found):
             echo(line)
     if not found.complete:
-        why = "" if from_file else " without the house key (--house-key)"
+        why = "" if from_bundle else " without the house key (--house-key)"
         echo_err(f"Round {found.round} is still open:{why} its hidden cards are not known.")
 
 

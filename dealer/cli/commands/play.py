@@ -34,8 +34,8 @@ takes_table = click.argument(
     help="The table's id, the first digits of it if the lobby lists it, or a link to it, as its "
     "page shows under Invite.",
 )
-takes_server = given(
-    "--server",
+takes_url = given(
+    "--url",
     "URL",
     "The server's address, if TABLE is an id, not a link.",
     default=LOCAL_SERVER,
@@ -193,7 +193,7 @@ async def _rebuild(service: Service) -> bool:
 )
 @click.argument("count", type=click.IntRange(1, 50), metavar="N", help="How many bots.")
 @takes_table
-@takes_server
+@takes_url
 @given(
     "--pace", "SECONDS", "The time before each move, on average.", type=parse_seconds, default=2.0
 )
@@ -204,10 +204,10 @@ async def _rebuild(service: Service) -> bool:
     "start with it continues in them.",
     type=PATH,
 )
-async def bots(count: int, table: str, server: str, pace: float, stay: Path | None) -> None:
+async def bots(count: int, table: str, url: str, pace: float, stay: Path | None) -> None:
     from dealer.bots import Bots
 
-    link = await _link(table, server)
+    link = await _link(table, url)
     if link.ticket or link.token:
         raise click.BadParameter("This link is for one player; give the one for inviting players.")
     party, stop = Bots(link, count, pace=pace, store=stay, report=echo), asyncio.Event()
@@ -265,12 +265,12 @@ async def _link(table: str, server: str) -> TableLink:
 @given(
     "--seat", "N", "Your seat, whose hand you get; the lowest if not given.", type=click.IntRange(1)
 )
-@takes_server
+@takes_url
 @takes("as_json")
 async def practice(
-    table: str, round: int, at: int | None, name: str, seat: int | None, server: str, as_json: bool
+    table: str, round: int, at: int | None, name: str, seat: int | None, url: str, as_json: bool
 ) -> None:
-    link = await _link(table, server)
+    link = await _link(table, url)
     members = {"table": link.table, "round": round, "version": at, "token": link.token}
     source = {key: value for key, value in members.items() if value is not None}
     opened = await _open_practice(link.server, source, name=name, seat=seat)
@@ -313,7 +313,7 @@ async def _open_practice(
     ```
     """
 )
-@given("--server", "URL", "Address of the server to play at.", default=LOCAL_SERVER)
+@given("--url", "URL", "Address of the server to play at.", default=LOCAL_SERVER)
 @given(
     "--store",
     "FOLDER",
@@ -323,7 +323,7 @@ async def _open_practice(
     default=Path(".dealer-agent"),
 )
 @given("--name", "NAME", "The player's name, unless the agent gives one.", default="Agent")
-def mcp(server: str, store: Path, name: str) -> None:
+def mcp(url: str, store: Path, name: str) -> None:
     from dealer.bots.links import socket_address
 
     try:
@@ -335,5 +335,5 @@ def mcp(server: str, store: Path, name: str) -> None:
             "`pip install '.[mcp]'` in the source folder."
         ) from error
     with usage_errors():
-        address = socket_address(server)
+        address = socket_address(url)
     run_server(Seats(address, store, name=name), version=__version__)
