@@ -187,12 +187,18 @@ def for_new_table(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _size_of(value: Any) -> int:
-    """Estimated memory of a JSON value in bytes; called once for each table."""
-    if isinstance(value, str):
-        return _NODE + len(value) * (1 if value.isascii() else 4)
-    if isinstance(value, Mapping):
-        members = (_MEMBER + _size_of(name) + _size_of(item) for name, item in value.items())
-        return 3 * _NODE + sum(members)
-    if isinstance(value, list | tuple):
-        return _NODE + sum(10 + _size_of(item) for item in value)
-    return 32
+    """Estimated memory of a JSON value in bytes, however deep; called once for each table."""
+    size, left = 0, [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            size += _NODE + len(one) * (1 if one.isascii() else 4)
+        elif isinstance(one, Mapping):
+            size += 3 * _NODE + _MEMBER * len(one)
+            left += (*one, *one.values())
+        elif isinstance(one, list | tuple):
+            size += _NODE + 10 * len(one)
+            left += one
+        else:
+            size += 32
+    return size

@@ -8,6 +8,7 @@ import re
 from asyncio import sleep
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from websockets.exceptions import NegotiationError
 from websockets.http11 import Request, Response
@@ -35,7 +36,7 @@ PACE = 0.002
 second."""
 
 _SILENT_PINGS = 2
-_WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
+_WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?[^0-9A-Za-z]*")
 
 
 class Endpoint:
@@ -246,7 +247,7 @@ class WebSocketEndpoint(Endpoint):
         if not connection.upgrade(request, wire.PROTOCOL, _select_subprotocol):
             return
         self._context.metrics.accepted += 1
-        key, table = connection.service_key, _WS.fullmatch(request.path.partition("?")[0])
+        key, table = connection.service_key, _socket_in(request.path)
         named = None if table is None else table["table"]
         session = Session(self._context, connection, table=named, service_key=key)
         connection.open(Dispatcher(session))
@@ -256,7 +257,11 @@ class WebSocketEndpoint(Endpoint):
 
 def is_socket(path: str) -> bool:
     """Whether a request path leads to the WebSocket endpoint."""
-    return _WS.fullmatch(path.partition("?")[0]) is not None
+    return _socket_in(path) is not None
+
+
+def _socket_in(path: str) -> re.Match[str] | None:
+    return _WS.fullmatch(unquote(path.partition("?")[0]))
 
 
 def _select_subprotocol(

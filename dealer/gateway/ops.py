@@ -22,7 +22,7 @@ from dealer.gateway.net.checks import (
 )
 from dealer.gateway.net.connection import Connection
 from dealer.gateway.net.host_names import HostNames
-from dealer.gateway.net.responses import response
+from dealer.gateway.net.responses import allowing, response
 from dealer.gateway.session.context import GatewayContext
 from dealer.projector.stream_projector import Stopped
 from dealer.service.operations.probe import Probe
@@ -57,6 +57,8 @@ class Operations:
             or origin_refused(request)
             or body_refused(request.method, body_length, 0)
         )
+        if refusal is None and request.method == "OPTIONS":
+            return allowing("GET, HEAD, OPTIONS")
         if refusal is None and request.method not in ("GET", "HEAD"):
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
         return refusal

@@ -214,7 +214,7 @@ class Gateway:
 
     def _endpoint_of(self, request: Request) -> Endpoint:
         path = request.path
-        if is_socket(path):
+        if is_socket(path) and request.method != "OPTIONS":
             return self._socket
         if path == RPC_PATH and request.method == "POST":
             return self._rpc

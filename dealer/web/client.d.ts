@@ -77,6 +77,8 @@ export interface RetryPolicy {
 export interface House {
   readonly url: string;
   readonly connection: ConnectionStatus;
+  /** The time of the server, in milliseconds since 1970; a device's own clock may be minutes off. */
+  readonly serverTime: number;
   /** The public key, 64 hex digits, of the given cosigner; null if each table has its own. */
   readonly cosigner: string | null;
 

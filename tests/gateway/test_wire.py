@@ -62,8 +62,8 @@ UNREADABLE = [
     (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800x"}', wire.ErrorCode.PARSE_ERROR, b"null"),
     (
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + DEEP + b"}",
-        wire.ErrorCode.PARSE_ERROR,
-        b"null",
+        wire.ErrorCode.INVALID_REQUEST,
+        b"1",
     ),
     (b"\xef\xbb\xbf{}", wire.ErrorCode.PARSE_ERROR, b"null"),
     (b"[]", wire.ErrorCode.INVALID_REQUEST, b"null"),
@@ -94,6 +94,33 @@ def test_an_unreadable_frame_is_answered_with_an_error(data: bytes, code: int, i
     assert isinstance(fault, wire.Fault)
     assert (fault.code, fault.id) == (code, id)
     assert fault.message.endswith(".")
+
+
+@pytest.mark.parametrize("depth", [255, 300, 500, 990, 1_000, 2_000, 8_000])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [(b'{"a":', b"}"), (b"[", b"]"), (b'[{"\\"[":"]","a":[', b"]}]")],
+)
+@pytest.mark.parametrize("method", [b"table.open", b"deck.draw", b"deck.steal"])
+def test_no_request_is_read_that_is_nested_too_deeply(
+    depth: int, begin: bytes, end: bytes, method: bytes
+) -> None:
+    """The same sentence at any depth, with the id of the request."""
+    within = begin * depth + b"1" + end * depth
+    data = b'{"jsonrpc":"2.0","method":"%b","params":{"rules":%b},"id":"[7"}' % (method, within)
+    fault = READER.read(data)
+    assert isinstance(fault, wire.Fault)
+    assert fault.message == "Arrays and objects are nested more than 256 deep."
+    assert (fault.code, fault.id) == (wire.ErrorCode.INVALID_REQUEST, b'"[7"')
+
+
+def test_the_brackets_of_texts_do_not_count() -> None:
+    call = READER.read(frame("table.open", rules={"x_note": "[{" * 4_000 + '\\"[' * 9}))
+    assert isinstance(call, wire.Call)
+    unended = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b'\\"[' * 5_000
+    assert READER.read(unended) == wire.Fault(
+        b"null", wire.ErrorCode.PARSE_ERROR, "This is not JSON in UTF-8."
+    )
 
 
 @pytest.mark.parametrize(

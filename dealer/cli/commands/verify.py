@@ -251,7 +251,7 @@ def _notes(files: Sequence[Path]) -> tuple[list[str], list[str]]:
             continue
         try:
             signed += [str(json.loads(line)["note"]) for line in bundle.read(data)]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, RecursionError, TypeError):
             raise click.BadParameter(
                 f"{file} has neither a signed note nor lines with a member 'note'."
             ) from None

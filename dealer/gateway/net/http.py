@@ -8,14 +8,17 @@
 What programs in front of this one may read in another way is refused before h11 reads it, because
 h11 would accept it: bare LF, folded lines, a transfer coding in HTTP/1.0.
 
-A proxy may serve this program under a path, and pass that path on or not: the target of `request`
-is without it.
+The target of `request` is a path in one form, whichever of its forms a client sends: without
+scheme and host, which count as the header Host (section 3.2.2); without escapes of characters that
+need none; with single slashes. A proxy may serve this program under a path, and pass that path on
+or not: the target is without it.
 """
 
 from __future__ import annotations
 
 import re
 from http import HTTPStatus
+from urllib.parse import unquote
 
 import h11
 from websockets.datastructures import Headers
@@ -52,6 +55,11 @@ _BARE_LF = re.compile(rb"(?<!\r)\n")
 _REQUEST_LINE = re.compile(_TOKEN + rb" [!-~]+ HTTP/1\.(?P<minor>[01])\r\n")
 _HEADERS = re.compile(rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*\r\n)*\r\n")
 _HOST = re.compile(rb"\r\nhost:", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"(?:http|ws)s?://(?P<host>[^/?#@]+)(?P<target>([/?#].*)?)", re.IGNORECASE)
+_UNRESERVED = r"%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)"
+_SAME = re.compile(rf"{_UNRESERVED}|//+", re.IGNORECASE)
+"""What is written in two ways: an unreserved character (RFC 3986, 2.3), and a slash."""
+
 _CODING = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 _BODY = re.compile(rb"\r\n(?:content-length|transfer-encoding|expect):", re.IGNORECASE)
@@ -158,11 +166,12 @@ class HttpExchange:
         return True
 
     def _begin(self, head: h11.Request) -> None:
-        target = _below(self._path, head.target.decode())
         named = [(name.decode(), value.decode("latin-1")) for name, value in head.headers]
         headers = Headers(named)
         protocol = f"HTTP/{head.http_version.decode()}"
-        self.request = Request(target, headers, head.method.decode(), protocol)
+        self.request = _request(
+            self._path, head.target.decode(), headers, head.method.decode(), protocol
+        )
         lengths = headers.get_all("Content-Length")
         if "Transfer-Encoding" in headers:
             self.body_length = CHUNKED
@@ -249,9 +258,18 @@ def _beginning_fault(head: bytearray, searched: int) -> str | None:
     return None if _REQUEST_LINE.match(head) else NO_REQUEST_LINE
 
 
-def _below(path: str, target: str) -> str:
-    """The target of a request to a server under `path`, which a proxy may have passed on or not."""
-    return target[len(path) - 1 :] if target.startswith(path) else target
+def _request(path: str, target: str, headers: Headers, method: str, protocol: str) -> Request:
+    """A request to a server under `path`, which a proxy may have passed on or not."""
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is not None:
+        target = absolute["target"]
+        if len(headers.get_all("Host")) < 2:  # two are refused
+            headers.pop("Host", None)
+            headers["Host"] = absolute["host"]
+    named, mark, query = target.partition("?")
+    target = _SAME.sub(lambda same: unquote(same[0])[0], named or ROOT) + mark + query
+    below = target[len(path) - 1 :] if target.startswith(path) else target
+    return Request(below, headers, method, protocol)
 
 
 def _is_plain_upgrade(head: bytes) -> bool:
@@ -276,7 +294,7 @@ def _read_head(head: bytes, path: str) -> Request:
     for line in lines:
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip(" \t")
-    return Request(_below(path, target), headers, "GET", protocol)
+    return _request(path, target, headers, "GET", protocol)
 
 
 def _fault(head: bytes) -> str | None:

@@ -248,8 +248,9 @@ async def session_hello(session: Session, call: Call) -> None:
             resumptions.append(resumption)
     server = r.Server(name="dealer", version=__version__, protocol=wire.PROTOCOL)
     by_table = None if session.context.service.hints is None else True
+    at = session.context.service.now()
     session.answers.send_result(
-        call, r.HelloResult(server=server, tables=statuses, by_table=by_table)
+        call, r.HelloResult(server=server, tables=statuses, by_table=by_table, at=at)
     )
     for resumption in resumptions:
         resumption.start(session)

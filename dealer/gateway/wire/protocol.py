@@ -16,12 +16,20 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from dealer.errors import REFUSALS, DealerError, RateLimited, Refused, Unavailable
+from dealer.errors import (
+    REFUSALS,
+    DealerError,
+    NotCanonical,
+    RateLimited,
+    Refused,
+    Unavailable,
+)
 from dealer.game.view import Viewer
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.faults import said, unknown_method
 from dealer.gateway.wire.params import Params
 from dealer.gateway.wire.views import ErrorData
+from dealer.proof import canonical
 from dealer.service import EventRecord
 
 PROTOCOL = "dealer.v1"
@@ -108,11 +116,14 @@ class Reader:
     def read(self, data: bytes) -> Call | Fault:
         """Decode the payload of one text frame."""
         try:
-            if not data.isascii():
-                # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
-                data.decode()
+            # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
+            canonical.check_depth(data.decode())
             envelope = _envelope(data)
-        except (ValueError, RecursionError) as error:
+        except NotCanonical as error:
+            id = _id_within(data)
+            code = ErrorCode.PARSE_ERROR if id == NULL else ErrorCode.INVALID_REQUEST
+            return Fault(id, code, str(error))
+        except ValueError as error:
             return _unreadable(data, error)
         id = bytes(envelope.id)
         if id and not _is_id(id):
@@ -129,7 +140,7 @@ class Reader:
             members = 0 if envelope.params is _NO_PARAMS else 1 + len(_members(envelope.params))
             plain = data.count(b":") == 2 + bool(id) + members
             duplicate = not plain and _has_duplicate_member(data)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             message = said(error, "The parameters", self._types[envelope.method])
             return Fault(answer_to, ErrorCode.INVALID_PARAMS, message)
         if duplicate:
@@ -167,18 +178,34 @@ def is_utf8(data: bytes) -> bool:
 
 def _unreadable(data: bytes, error: Exception) -> Fault:
     if not isinstance(error, msgspec.ValidationError):
-        message = "This is not JSON in UTF-8, or it is nested too deeply."
+        message = "This is not JSON in UTF-8."
         return Fault(NULL, ErrorCode.PARSE_ERROR, message)
     if data.lstrip()[:1] == b"[":
         message = "Batches are not accepted: send each request on its own."
         return Fault(NULL, ErrorCode.INVALID_REQUEST, message)
-    id = NULL
+    message = said(error, "The request", Envelope)
+    return Fault(_id_in(data), ErrorCode.INVALID_REQUEST, message)
+
+
+def _id_in(data: bytes) -> bytes:
+    """The id of a request that could not be decoded otherwise."""
     try:
         found = bytes(_identified(data).id)
-        id = found if _is_id(found) else NULL
-    except (ValueError, RecursionError):
-        pass
-    return Fault(id, ErrorCode.INVALID_REQUEST, said(error, "The request", Envelope))
+    except ValueError:
+        return NULL
+    return found if _is_id(found) else NULL
+
+
+def _id_within(data: bytes) -> bytes:
+    """The same of one that is nested too deeply, whose members are emptied."""
+    text, kept, start, before = data.decode(), "", 0, 0
+    for place, depth in canonical.nesting(text):
+        if (before, depth) == (1, 2):
+            kept += text[start : place + 1]
+        elif (before, depth) == (2, 1):
+            start = place
+        before = depth
+    return _id_in((kept + text[start:]).encode())
 
 
 _NOT_CONTENT = frozenset(("cmd", "table", "token"))

@@ -64,6 +64,10 @@ class House {
     return this.#connection.status;
   }
 
+  get serverTime() {
+    return this.#connection.serverTime;
+  }
+
   get cosigner() {
     return this.#options.cosigner?.key ?? null;
   }
