@@ -4,8 +4,9 @@
         ...                      # drains when the block ends
 
 Draining: the server is no longer ready and accepts no connections; clients are notified when to
-reconnect, spread over some seconds; running requests are finished; connections are closed with code
-1012, and aborted if the client does not close in time. Nothing that was answered or pushed is lost.
+reconnect, spread over some seconds; running requests are finished; connections without one are
+closed at once, WebSockets with code 1012, and aborted if the client does not close in time. Nothing
+that was answered or pushed is lost.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ from dealer.service.operations.probe import Probe
 
 LAG_SECONDS = 0.5
 """Seconds between two measurements of the event loop's lag."""
+
+FAREWELL = 1.0
+"""Seconds in which clients answer a close frame, and read what they have not read yet."""
 
 _DECKS = ("/api/", "/static/img/")
 
@@ -248,6 +252,12 @@ class Gateway:
             return
         context, connections = self.context, self.registry.connections
         loop, limits = asyncio.get_running_loop(), context.limits
+
+        def ended() -> bool:
+            for connection in list(connections):
+                connection.close_unless_answering()
+            return not connections
+
         started_at = loop.time()
         deadline = started_at + limits.drain
         context.draining = context.long_answers.hurry = True
@@ -258,13 +268,13 @@ class Gateway:
         for name, listener in self._listeners.items():
             if name != OPERATOR:
                 listener.close()
-        for connection in list(connections):
-            connection.close_if_idle()
+        ended()
         answered_by = deadline - 2 * limits.closing
         await disconnect(self.registry.clients(), within=answered_by - started_at)
         await _until(lambda: not context.in_flight, answered_by)
         self.registry.close_all()
-        await _until(lambda: not connections, deadline - 1)
+        await _until(lambda: not connections, min(loop.time() + FAREWELL, deadline - 1))
+        await _until(ended, deadline - 1)
         aborted = list(connections)
         for connection in aborted:
             connection.abort()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import socket
 import sqlite3
@@ -12,6 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from dealer.cli.process import stop_by_signal
 from dealer.config import Settings
 
 from .conftest import Answer, Ask, Played, Serve
@@ -33,7 +36,7 @@ def refused(answer: Answer, *words: str) -> None:
         assert word in answer.err
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_starts_without_configuration_and_stops_on_a_signal(
     serve: Serve, tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -50,6 +53,22 @@ def test_it_starts_without_configuration_and_stops_on_a_signal(
     assert f"dealer demo --url {address}" in server.hint
     events = [line.split()[2] for line in answer.err.splitlines()]
     assert events == ["start", "migrated", "ready", "drain", "drained", "stop"], answer.err
+
+
+async def test_a_program_that_ignores_the_end_of_its_terminal_goes_on() -> None:
+    """As with `nohup`."""
+    stop, before = asyncio.Event(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        stop_by_signal(stop)
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(30):
+            await stop.wait()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_port_in_use_is_reported(serve: Serve, tmp_path: Path) -> None:

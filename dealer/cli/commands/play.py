@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-import signal
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from click.exceptions import Exit
 
 from dealer.cli.options import PATH, command, given, parse_seconds, takes, usage_errors
 from dealer.cli.output import echo, program, say_json
+from dealer.cli.process import stop_by_signal
 from dealer.config import DATABASE_VARIABLE, Settings
 from dealer.errors import BadRequest, ConfigurationError, DealerError, amount
 from dealer.version import __version__
@@ -211,8 +211,7 @@ async def bots(count: int, table: str, url: str, pace: float, stay: Path | None)
     if link.ticket or link.token:
         raise click.BadParameter("This link is for one player; give the one for inviting players.")
     party, stop = Bots(link, count, pace=pace, store=stay, report=echo), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop_by_signal(stop)
     await party.run(stop)
 
 

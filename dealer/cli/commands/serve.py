@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
 from contextlib import suppress
 from socket import AF_INET, SOCK_DGRAM, socket
@@ -24,7 +23,13 @@ from dealer.cli.options import (
     validate_paths,
 )
 from dealer.cli.output import ClosedPipe, echo, program
-from dealer.cli.process import SWITCH_INTERVAL, FullCollections, raise_file_limit, run
+from dealer.cli.process import (
+    SWITCH_INTERVAL,
+    FullCollections,
+    raise_file_limit,
+    run,
+    stop_by_signal,
+)
 from dealer.config import Settings, age_ms, masked, palette, read_logo
 from dealer.packs.catalogue import read_folders
 from dealer.version import running_version
@@ -94,8 +99,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     log.info("start", extra={"fields": fields})
     if settings.insecure_test_decks:
         log.warning("insecure test decks")
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop_by_signal(stop)
     issuer = _issuer(settings)
     await _require_ports(settings, ops=fixed_ops_port)
     async with (

@@ -212,7 +212,8 @@ class DecksEndpoint(Endpoint):
 
 def _ended(path: str) -> str:
     """A path without what follows it."""
-    return path.removesuffix(_END.match(path[::-1])[0][::-1])  # type: ignore[index]  always matches
+    following = _END.match(path[::-1])
+    return path[: len(path) - following.end()] if following else path
 
 
 def _proof(table: LiveTable | None, base: str) -> Members:

@@ -53,7 +53,7 @@ from websockets.server import ServerProtocol
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
 from dealer.gateway.net.http import ROOT, EarlyAnswer, HttpExchange
-from dealer.gateway.net.responses import response
+from dealer.gateway.net.responses import response, unavailable
 from dealer.gateway.net.websocket import (
     PONG,
     FrameReader,
@@ -202,6 +202,19 @@ class Connection(asyncio.Protocol):
         """Close a connection that is kept and not used."""
         if self.state is State.IDLE:
             self._close_when_sent()
+
+    def close_unless_answering(self) -> None:
+        """Close, at the end of the server, what has no answer to come.
+
+        That is who sends no request or half of one, who has an answer and does not close, and who
+        does not answer a close frame. What was written is still sent.
+        """
+        if self.state in _READING and self.exchange.request is not None:
+            self.answer(unavailable("The server shuts down"), close=True)
+        if self.state in _READING:
+            self._close_when_sent()
+        elif self.state in (State.CLOSING, State.LINGERING):
+            self.transport.close()
 
     def _close_when_sent(self) -> None:
         self._enter(State.LINGERING)
