@@ -71,7 +71,7 @@ function moment([, day, time, sentence]) {
   const at = Date.parse(`${day}T${time}Z`);
   return element("li", {},
     element("time", { class: "muted", datetime: machineTimeOf(at) }, timeOf(at)),
-    element("span", { dir: "auto" }, ...sentence.split(HEX).map((part, index) =>
+    element("span", { dir: "auto", translate: "no" }, ...sentence.split(HEX).map((part, index) =>
       (index % 2 === 1 ? element("abbr", { title: part }, `${part.slice(0, SHORT)}…`) : part))));
 }
 
