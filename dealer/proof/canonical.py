@@ -104,7 +104,7 @@ def _descend(depth: int) -> None:
 def check_depth(text: str) -> None:
     """Raise NotCanonical for JSON in which arrays and objects are nested more than DEPTH_MAX deep.
 
-    To be called before anything that descends into what somebody else wrote.
+    To be called before anything descends into what another program wrote.
     """
     if text.count("[") + text.count("{") > DEPTH_MAX:
         for _, depth in nesting(text):

@@ -126,7 +126,7 @@ async function openTable(event) {
   }
 }
 
-/** The name of a table that nobody has named, with as much of the player's as there is room for. */
+/** The name of a table that was given none, with as much of the player's as there is room for. */
 function namedAfter(player, title) {
   const letters = Array.from(new Intl.Segmenter().segment(player), ({ segment }) => segment);
   let name = withoutIsolates(title({ player }));

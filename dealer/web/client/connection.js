@@ -123,7 +123,7 @@ export class Connection {
     }
   }
 
-  /** The server's time, in milliseconds since 1970, as it said last; that of the device may be off. */
+  /** The server's time, in milliseconds since 1970; that of the device may be off. */
   get serverTime() {
     return Math.round(this.#zero + now());
   }
