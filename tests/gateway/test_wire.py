@@ -93,7 +93,7 @@ def test_an_unreadable_frame_is_answered_with_an_error(data: bytes, code: int, i
     fault = READER.read(data)
     assert isinstance(fault, wire.Fault)
     assert (fault.code, fault.id) == (code, id)
-    assert fault.message.endswith(".")
+    assert fault.message.endswith((".", "?"))
 
 
 @pytest.mark.parametrize("depth", [255, 300, 500, 990, 1_000, 2_000, 8_000])
@@ -152,8 +152,12 @@ def test_a_wrong_parameter_is_named(params: bytes, field: str) -> None:
 @pytest.mark.parametrize(
     ("method", "params", "choices"),
     [
-        ("table.open", b'{"deck":"53"}', '"52", "54"'),
-        ("round.open", b'{"cmd":"x","table":"x","entropy":"nobody"}', '"house", "players"'),
+        ("table.open", b'{"deck":"53"}', 'deck must be "52" or "54", not '),
+        (
+            "round.open",
+            b'{"cmd":"x","table":"x","entropy":"nobody"}',
+            'entropy must be "house" or "players", not ',
+        ),
     ],
 )
 def test_a_value_that_is_none_of_the_allowed_is_answered_with_these(
@@ -163,7 +167,7 @@ def test_a_value_that_is_none_of_the_allowed_is_answered_with_these(
         b'{"jsonrpc":"2.0","id":1,"method":"%s","params":%s}' % (method.encode(), params)
     )
     assert isinstance(fault, wire.Fault)
-    assert f"; use {choices}." in fault.message
+    assert fault.message.startswith(choices)
 
 
 @pytest.mark.parametrize(
