@@ -17,7 +17,7 @@ import click
 from click.exceptions import Exit
 
 from dealer.cli.commands import verify
-from dealer.cli.options import PATH, Commands, flag, given, takes, usage_errors
+from dealer.cli.options import Commands, flag, given, takes, usage_errors
 from dealer.cli.output import (
     STANDARD_OUTPUT,
     ClosedPipe,
@@ -58,11 +58,6 @@ takes_level = given(
     type=click.FloatRange(1e-30, 1.0),
     default=LEVEL,
 )
-takes_heat = given(
-    "--heat",
-    "FILE.svg",
-    "Write a heat map of cards and places as an SVG file; - for standard output.",
-)
 
 lab = Commands(
     help="Test shuffles statistically: fair methods, biased ones, and those of played tables.",
@@ -79,7 +74,7 @@ lab = Commands(
 
     ```
     dealer lab run --deck 4 --shuffles 600000
-    dealer lab run --shuffle swap-any --heat swap-any.svg
+    dealer lab run --shuffle swap-any --counts swap-any.csv
     dealer lab run --shuffle partial --steps 13 --source tape
     ```
     """
@@ -103,8 +98,6 @@ lab = Commands(
 )
 @flag("--carry", "Start each shuffle from the result of the one before.")
 @takes_level
-@given("--histogram", "FILE.svg", "Write the histogram as an SVG file; - for standard output.")
-@takes_heat
 @given(
     "--counts", "FILE.csv", "Write how often each card came to each place; - for standard output."
 )
@@ -118,16 +111,14 @@ def run(
     steps: int | None,
     carry: bool,
     level: float,
-    histogram: str | None,
-    heat: str | None,
     counts: str | None,
     as_json: bool,
 ) -> None:
     _require_packages()
-    from dealer.lab import experiment, pictures, report
+    from dealer.lab import experiment, report
     from dealer.lab.shuffles import method
 
-    say = _beside(histogram, heat, counts)
+    say = echo_err if counts == STANDARD_OUTPUT else echo
     with usage_errors():
         chosen = method(shuffle, n=deck, steps=steps)
     started = time.perf_counter()
@@ -135,9 +126,8 @@ def run(
     seconds = time.perf_counter() - started
     shown = report.histogram(result.tally)
     heading = f"{shuffle}: {chosen.sentence}"
-    _draw(histogram, pictures.bars(shown, heading))
-    _draw(heat, pictures.heat(result.tally, heading))
-    _draw(counts, experiment.counts_csv(result.tally))
+    if counts is not None:
+        _write(counts, experiment.counts_csv(result.tally))
     if as_json:
         about = {"shuffle": shuffle, "source": source, "seed": seed}
         say_json(about | result.members(), say=say)
@@ -162,7 +152,7 @@ def run(
 
     ```
     dealer lab check
-    dealer lab check --source tape --maps pictures
+    dealer lab check --source tape
     ```
     """
 )
@@ -176,13 +166,9 @@ def run(
     default=CHECKED,
 )
 @takes_level
-@given("--maps", "FOLDER", "Write a heat map of cards and places for each method.", type=PATH)
 @takes("as_json")
-def check(
-    source: str, seed: int | None, shuffles: int, level: float, maps: Path | None, as_json: bool
-) -> None:
+def check(source: str, seed: int | None, shuffles: int, level: float, as_json: bool) -> None:
     _require_packages()
-    from dealer.lab import pictures
     from dealer.lab.shuffles import METHODS, method
 
     right = True
@@ -193,9 +179,6 @@ def check(
         result = _experiment(one, source, seed, count, level)
         expected = (not result.wrong) == one.fair
         right &= expected
-        if maps is not None:
-            picture = pictures.heat(result.tally, f"{name}: {one.sentence}")
-            _draw(str(maps / f"{name}.svg"), picture)
         if as_json:
             say_json({"shuffle": name, "expected_fair": one.fair} | result.members())
             continue
@@ -289,7 +272,7 @@ def costs(as_json: bool) -> None:
 
     ```
     dealer lab table 0199f3c2 0199f4d7
-    dealer lab table --all --heat played.svg
+    dealer lab table --all
     dealer lab table game.jsonl
     ```
     """
@@ -302,21 +285,18 @@ def costs(as_json: bool) -> None:
 )
 @flag("--all", "All closed tables of the database.", "all_closed")
 @takes_level
-@takes_heat
 @takes("database", "as_json")
 async def table(
     tables: tuple[str, ...],
     all_closed: bool,
     level: float,
-    heat: str | None,
     database: str,
     as_json: bool,
 ) -> None:
     _require_packages()
-    from dealer.lab import experiment, pictures
+    from dealer.lab import experiment
     from dealer.lab.report import Report
 
-    say = _beside(heat)
     names = [*(tables or ()), *(await _closed(database) if all_closed else ())]
     if not names:
         raise click.BadParameter(
@@ -331,19 +311,17 @@ async def table(
             read[origin] = played
     counted = experiment.counted(shuffle for played in read.values() for shuffle in played)
     fair = True
-    for number, (kind, counts) in enumerate(counted.items()):
+    for kind, counts in counted.items():
         result = Report(counts, level)
         fair &= not result.wrong
         steps, cards = amount(kind.n - 1, "step"), amount(kind.n, "card")
         heading = f"{kind.algorithm}, {kind.steps} of {steps}, {cards}"
-        if not number:
-            _draw(heat, pictures.heat(result.tally, heading))
         if as_json:
-            say_json({"tables": len(read)} | kind._asdict() | result.members(), say=say)
+            say_json({"tables": len(read)} | kind._asdict() | result.members())
             continue
         shuffles = amount(result.tally.shuffles, "shuffle")
         for line in (f"{heading}: {shuffles}.", *result.lines(), ""):
-            say(line)
+            echo(line)
     if not counted:
         echo_err("These tables have no shuffle in a closed round.")
     _exit_unless(fair)
@@ -439,18 +417,8 @@ def _require_packages() -> None:
         )
 
 
-def _beside(*files: str | None) -> Callable[[str], None]:
-    """Prints a line of the report: on standard error if a file goes to standard output."""
-    on_output = files.count(STANDARD_OUTPUT)
-    if on_output > 1:
-        raise click.BadParameter("Only one file can go to standard output.")
-    return echo_err if on_output else echo
-
-
-def _draw(name: str | None, content: str) -> None:
+def _write(name: str, content: str) -> None:
     """Write a file, if necessary in a new folder; ConfigurationError if it cannot be."""
-    if name is None:
-        return
     try:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
