@@ -110,33 +110,6 @@ def test_a_wrong_verdict_fails_the_check(ask: Ask, monkeypatch: pytest.MonkeyPat
     assert [one["shuffle"] for one in result if one["fair"] != one["expected_fair"]] == detected
 
 
-def test_every_choice(ask: Ask) -> None:
-    answer = ask("lab", "exact")
-    assert answer.code == 0
-    methods = [line.split()[1] for line in answer.lines if not line.startswith(" ")]
-    assert methods == ["fair"] * 5 + ["not"] * 5
-    assert "up to 1/9 of" in answer.out
-    assert "up to about 1e-476.4" in answer.out
-    assert "27 ways over 6 orders: 4 5 5 5 4 4" in answer.out
-    result = [json.loads(line) for line in ask("lab", "exact", "--deck", 4, "--json").lines]
-    assert [one["off"] for one in result][5] == "13/32"
-    assert [one["orders"] for one in result][-1] == 6
-
-
-def test_exact_of_one_method_and_of_hardly_any_cards(ask: Ask) -> None:
-    answer = ask("lab", "exact", "--shuffle", "backward")
-    assert [line.split() for line in answer.lines] == [
-        ["backward", "fair"],
-        ["6", "ways", "over", "6", "orders:", "1", "1", "1", "1", "1", "1"],
-    ]
-    for deck in (0, 1):
-        answer = ask("lab", "exact", "--deck", deck)
-        assert answer.code == 0
-        assert [line.split()[1] for line in answer.lines] == ["fair"] * 10
-    answer = ask("lab", "exact", "--shuffle", "riffle")
-    assert (answer.code, answer.out) == (2, "")
-
-
 @pytest.mark.parametrize(("shuffles", "words"), [(10, "Too few shuffles"), (600, "No evidence")])
 def test_a_verdict_needs_enough_shuffles(ask: Ask, shuffles: int, words: str) -> None:
     answer = ask("lab", "run", "--shuffles", shuffles, "--source", "pcg64")
@@ -249,7 +222,7 @@ def test_bits_end_when_the_reader_closes_the_pipe() -> None:
 
 
 @pytest.mark.parametrize("package", ["numpy", "scipy"])
-@pytest.mark.parametrize("command", ["run", "check", "exact", "costs", "table", "bits"])
+@pytest.mark.parametrize("command", ["run", "check", "costs", "table", "bits"])
 def test_missing_packages_are_reported_with_the_command_to_install_them(
     ask: Ask, command: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,7 +246,6 @@ def test_missing_packages_are_reported_with_the_command_to_install_them(
         ("run", "--shuffle", "backward", "--steps", "3"),
         ("bits", "--source", "clock"),
         ("table",),
-        ("exact", "--deck", "9"),
     ],
 )
 def test_wrong_arguments_are_usage_errors(ask: Ask, wrong: tuple[str, ...]) -> None:

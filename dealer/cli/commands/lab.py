@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 LEVEL = 1e-6
 CHECKED, CHECKED_DECK = 20_000, 52
 SHOE, SHOE_SHUFFLES = 416, 3_000
-EXACT_MAX = 5
 _PIECE = 1 << 16
 
 takes_source = partial(
@@ -189,54 +186,6 @@ def check(source: str, seed: int | None, shuffles: int, level: float, as_json: b
 
 
 @lab.command(
-    help="""Compute exact probabilities by enumerating every choice of each method with a few cards.
-
-    A method is fair if all orders have exactly the same probability. Otherwise the largest relative
-    deviation is printed: 1 means an order that is impossible, or twice as probable as it should be;
-    for a few cards also how the ways to shuffle are divided among the orders, 0 1 2, 0 2 1 and so
-    on.
-
-    ```
-    dealer lab exact --shuffle swap-any
-    dealer lab exact --deck 4
-    ```
-    """
-)
-@given("--deck", "N", "Number of cards.", type=click.IntRange(0, EXACT_MAX), default=3)
-@given("--shuffle", "NAME", "Only this one.")
-@takes("as_json")
-def exact(deck: int, shuffle: str | None, as_json: bool) -> None:
-    _require_packages()
-    from dealer.lab.exact import of_method, unfairness, ways
-    from dealer.lab.shuffles import METHODS, method
-
-    if shuffle is not None:
-        with usage_errors():
-            method(shuffle, n=deck)
-    names = METHODS if shuffle is None else (shuffle,)
-    for name, (found, sample) in _each("Enumerating", names, lambda name: of_method(name, deck)):
-        off, orders = unfairness(found, deck, sample), len(found.counts)
-        listed = ways(found, deck) if sample == deck else None
-        if as_json:
-            say_json({"shuffle": name, "cards": deck, "sample": sample, "off": _fraction(off),
-                      "orders": orders, "ways": listed})  # fmt: skip
-            continue
-        possible = f"{amount(orders, 'order is', 'orders are')} possible"
-        verdict = f"not fair: {possible}, with a deviation of up to {_fraction(off)} of the fair"
-        echo(f"{name:<18} {f'{verdict} probability' if off else 'fair'}")
-        if listed is not None and (off or shuffle):
-            echo(f"{'':<18} {listed}")
-
-
-def _fraction(value: Fraction) -> str:
-    """A fraction as text, or its order of magnitude if it has too many digits."""
-    text = str(value)
-    if len(text) <= 20:
-        return text
-    return f"about 1e{math.log10(value.numerator) - math.log10(value.denominator):+.1f}"
-
-
-@lab.command(
     help="""Measure the cost of each method as the deck grows: O(n), O(n log n) or constant.
 
     The numbers of random numbers and comparisons are reproducible; the times are measured on this
@@ -250,15 +199,15 @@ def _fraction(value: Fraction) -> str:
 @takes("as_json")
 def costs(as_json: bool) -> None:
     _require_packages()
-    from dealer.lab import exact
+    from dealer.lab import costs as measuring
     from dealer.lab.shuffles import METHODS
 
-    measured = dict(_each("Measuring", METHODS, exact.costs))
+    measured = dict(_each("Measuring", METHODS, measuring.costs))
     if as_json:
         for name, row in measured.items():
             say_json({"shuffle": name, "costs": [cost._asdict() for cost in row]})
         return
-    for line in exact.cost_lines(measured):
+    for line in measuring.cost_lines(measured):
         echo(line)
 
 
