@@ -309,5 +309,7 @@ def _line(webhook: StoredWebhook, key: str) -> str:
         state = f"off since {format_time(webhook.disabled_at)[:16]}: {webhook.problem}"
     elif webhook.failing_since is not None:
         state = f"fails since {format_time(webhook.failing_since)[:16]}: {webhook.problem}"
+    elif webhook.problem:
+        state = f"delivers, but a table waits: {webhook.problem}"
     types = ",".join(webhook.types.split()) or "all types"
     return f"{webhook.id}  {webhook.url}  {key}  {types}  after {webhook.position}  {state}"
