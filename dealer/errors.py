@@ -324,6 +324,10 @@ class DatabaseReplaced(DatabaseError):
     """The database file was deleted or replaced while it was open; restart the process."""
 
 
+class ServerReplaced(DatabaseUnavailable):
+    """A standby took over from this database server, which must not be written any more."""
+
+
 class ConcurrentUpdate(DatabaseError):
     """Another process changed the log first; nothing was written."""
 

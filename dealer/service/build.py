@@ -152,10 +152,11 @@ async def _open_log(
 ) -> AsyncIterator[_Opened]:
     await asyncio.to_thread(require_database, database, file)
     # Read before the log: other processes write marks after their commits.
-    lines = await asyncio.to_thread(read_marks, file, folder=marks)
+    lines, databases = await asyncio.to_thread(read_marks, file, folder=marks)
     mark: HighWaterMark | None = None
     try:
         async with await Log.open(database, **settings) as log:
+            identity = await log.reader.fence(databases)  # before anything is written
             if not await key_checks(log):
                 require_unused(lines, database=log.name, key=str(file))
             keys = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
@@ -166,6 +167,7 @@ async def _open_log(
                 fields = {"folder": str(marks or file.parent)}
                 log_.warning("no high-water mark", extra={"fields": fields})
             else:
+                mark.uses(identity)
                 log.writer.written_listeners.append(mark.wrote)
             yield _Opened(log, keys, mark, lines)
     finally:

@@ -441,7 +441,7 @@ async def test_events_of_other_nodes_are_in_the_mark(
         await one.execute(live_table, Draw(Actor(seat=2)))
         await two.lifecycle.catch_up(shown)
         assert shown.committed == live_table.committed
-        (mark,) = read_marks(tmp_path / "house.key", folder=folders[1])
+        (mark,) = read_marks(tmp_path / "house.key", folder=folders[1]).records
         assert mark.version == shown.committed
     await copies.restore(copy)
     async with opened(marks=folders[1]) as service:
@@ -457,10 +457,10 @@ async def test_a_running_node_adopts_the_new_generation(
         await service.log.put_metadata("generation.1", b"g" * 16)
         key = tmp_path / "house.key"
         async with asyncio.timeout(30):
-            while read_marks(key):  # noqa: ASYNC110  the task sends no notice
+            while read_marks(key).records:  # noqa: ASYNC110  the task sends no notice
                 await asyncio.sleep(0.01)
         await service.execute(live_table, Draw(Actor(seat=1)))
-        assert [mark.generation for mark in read_marks(key)] == [b"g" * 16]
+        assert [mark.generation for mark in read_marks(key).records] == [b"g" * 16]
 
 
 async def test_the_mark_of_another_log_is_ignored(opened: Open, tmp_path: Path) -> None:

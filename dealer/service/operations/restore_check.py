@@ -226,7 +226,7 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
     process, that is recorded, so that the next start does not take it for a copy.
     """
     known = await generations(log)
-    database = await log.reader.identity()
+    database = await log.reader.fence(())
     while True:
         await asyncio.sleep(MARK_SECONDS)
         await asyncio.to_thread(mark.sync)
@@ -235,7 +235,9 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
             if generation is not None:
                 known.append(generation)
                 mark.begin(mark.log, generation)
-            found = await log.reader.identity()
-            if found != database and await find_lost(log, mark.records()) is None:
-                await record_home(log, Home(found, mark.folder))
-                database = found
+            found = await log.reader.fence(())
+            if found != database:
+                mark.uses(found)
+                if await find_lost(log, mark.records()) is None:
+                    await record_home(log, Home(found, mark.folder))
+                    database = found
