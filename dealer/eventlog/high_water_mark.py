@@ -23,6 +23,7 @@ folders whose marks count.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
@@ -35,6 +36,7 @@ from typing import NamedTuple
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.keys import sync_folder
+from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import Append, Appended, EventRecord, Result, leaf_of
 from dealer.proof.tree import leaf_hash
 
@@ -149,6 +151,11 @@ def _line(text: str) -> bytes:
 
 def _check(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
+
+
+async def fence(log: ReadOnlyLog, key: Path) -> None:
+    """Raise ServerReplaced, now or later, as `Reader.fence` does; marks next to this key count."""
+    await log.reader.fence((await asyncio.to_thread(read_marks, key)).databases)
 
 
 class HighWaterMark:

@@ -15,6 +15,8 @@ from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.game.commands import Actor, Draw
 from dealer.service.build import open_service
 from dealer.service.operations import restore_check
+from dealer.service.operations.backup import DUMP, Folders, back_up
+from dealer.service.operations.key_rotation import retire_keys, rotate
 from tests.gateway.rpc_client import eventually
 from tests.harness.ports import unused_port
 from tests.harness.postgres import OwnServer, own_server
@@ -69,6 +71,17 @@ async def test_a_stale_primary_is_refused(
     with pytest.raises(ServerReplaced, match=REPLACED):
         async with open_service(url, house_key=key):
             raise AssertionError("it opened")
+    # ... and for those who would back up the wrong server, or change its keys...
+    (tmp_path / "backup").mkdir()
+    (tmp_path / "backup" / DUMP).write_bytes(b"PGDMP")
+    backup = back_up(url, tmp_path / "backup", house_key=key, folders=Folders(), who="test")
+    for work in (
+        backup,
+        rotate(url, "", "test", house_key=key),
+        retire_keys(url, "", "test", house_key=key),
+    ):
+        with pytest.raises(ServerReplaced, match=REPLACED):
+            await work
     assert primary.ask(name, closed) == [(0,)], "no secret was published there"
     # ... until the server that took over is back: there the game goes on.
     primary.stop("fast")

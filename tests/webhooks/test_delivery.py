@@ -117,7 +117,7 @@ async def test_tables_are_sent_at_the_same_time_each_in_order() -> None:
 
 
 async def test_one_table_that_fails_keeps_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its event is older than all of theirs: the position stays, and its age is told."""
+    """Its event is older than all of theirs: the position stays, and its age shows."""
     monkeypatch.setattr(Backoff, "next_jittered", lambda _: 3600.0)
     poster = Poster()
     poster.failing["01/1"] = 500
@@ -125,7 +125,7 @@ async def test_one_table_that_fails_keeps_no_other(monkeypatch: pytest.MonkeyPat
     one = Delivering(poster, entry(1, 1, at=4_000), entry(1, 2), *others)
     await one.until(lambda _: one.counts.delivered == len(others))
     counts = Counter(poster.sent)
-    # Once more when another one was accepted: that may have been the receiver's failure.
+    # Again when another one was accepted: that may have been the receiver's failure.
     assert counts.pop("01/1") <= 2
     assert counts == dict.fromkeys(
         (f"{each.table.hex()[-2:]}/{each.version}" for each in others), 1

@@ -27,6 +27,7 @@ from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, Sc
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.address import database_file, is_postgres, sqlite_address
 from dealer.eventlog.backends import copy_file, open_readonly, revision
+from dealer.eventlog.high_water_mark import fence
 from dealer.eventlog.keys import (
     KEY_END,
     HouseKeys,
@@ -86,6 +87,7 @@ async def back_up(
         sums: dict[str, str] = {}
         try:
             async with await Log.open(database) as log:
+                await fence(log, file)
                 await existing_house_keys(log, file)
                 if is_postgres(database):
                     os.chmod(to / DUMP, 0o600)
