@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from copy import copy
 
 from dealer.errors import DatabaseDamaged, DealerError
-from dealer.eventlog import EventRecord, Log
+from dealer.eventlog import EventRecord, ReadOnlyLog
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.read_only_log import LogEnd
 from dealer.eventlog.rows import leaf_of
@@ -31,7 +32,7 @@ class Loader:
 
     def __init__(
         self,
-        log: Log,
+        log: ReadOnlyLog,
         secrets: RoundSecretCache,
         reader: EventReader,
         stored: StoredSavepoints,
@@ -44,6 +45,12 @@ class Loader:
         self._reader = reader
         self._stored = stored
         self._insecure_decks = insecure_decks
+
+    def reading(self, log: ReadOnlyLog) -> Loader:
+        """This loader over another view of the same log."""
+        loader = copy(self)
+        loader._log = log
+        return loader
 
     async def load(self, table: bytes) -> LiveTable:
         """The table as the log has it, checked against its checkpoints; version 0 if none.
