@@ -43,7 +43,7 @@ from dealer.gateway.net.http import ROOT
 from dealer.gateway.net.listener import Listener, listening_sockets
 from dealer.gateway.net.proxies import TrustedProxies
 from dealer.gateway.observe.metrics import Metrics
-from dealer.gateway.ops import Operations, OperatorConnection
+from dealer.gateway.ops import Operations, OperatorPort, operator_hosts
 from dealer.gateway.pages.appearance import Appearance
 from dealer.gateway.pages.router import Router
 from dealer.gateway.pages.static_files import PLAIN_APPEARANCE, StaticFiles
@@ -80,10 +80,10 @@ class _Port(NamedTuple):
 class Gateway:
     """Serves one service on `host:port`, and its operator on `ops_host:ops_port`.
 
-    Port 0 takes any free one; `ops_port` None opens none, and with `any_ops_port` one that is taken
-    is replaced by a free one. `service_host:service_port`, None for
-    none, accepts connections with a service key only. `open_tables`, `lobby` and `finished` are
-    `anyone` or `service`: who may open tables, list the open ones, and list the closed ones.
+    Port 0 takes any free one; `ops_port` None opens none. An `operator` port that is open already
+    takes its place. `service_host:service_port`, None for none, accepts connections with a service
+    key only. `open_tables`, `lobby` and `finished` are `anyone` or `service`: who may open tables,
+    list the open ones, and list the closed ones.
     `origins` are the web origins whose pages may connect besides the server's own (by default those
     of this machine), "*" for all.
     `trusted_proxies` are addresses and networks of proxies whose headers are used. `host_names` are
@@ -105,7 +105,7 @@ class Gateway:
         port: int = 8765,
         ops_host: str = "127.0.0.1",
         ops_port: int | None = None,
-        any_ops_port: bool = False,
+        operator: OperatorPort | None = None,
         service_host: str = "127.0.0.1",
         service_port: int | None = None,
         open_tables: str = "anyone",
@@ -166,18 +166,17 @@ class Gateway:
             path=path,
         )
         self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
-        hosts = HostNames([*host_names, ops_host], single_label=True)
-        operations = Operations(self.context, self.probe, hosts=hosts)
+        operations = Operations(self.context, self.probe)
+        self._operator = operator or OperatorPort(operator_hosts(host_names, ops_host))
         connection = partial(ClientConnection, self.registry, self._endpoint_of, path=path)
         of_keys = partial(connection, keys_only=True)
-        of_operator = partial(OperatorConnection, operations, limits)
         listener = partial(Listener, admits=admission.admits)
         self._ports = {
             CLIENTS: _Port(host, port, partial(listener, factory=connection)),
             SERVICES: _Port(service_host, service_port, partial(listener, factory=of_keys)),
-            OPERATOR: _Port(ops_host, ops_port, partial(Listener, factory=of_operator)),
         }
-        self._any_ops_port = any_ops_port
+        self._ops = (ops_host, ops_port, limits)
+        self._operations = operations
         self._listeners: dict[str, Listener] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._hosts = HostAbsence(service, self.context.absences, seconds=host_absent_seconds)
@@ -193,10 +192,15 @@ class Gateway:
         try:
             for name, (host, port, listener) in self._ports.items():
                 if port is not None:
-                    if name == OPERATOR:
-                        await self.probe.check()  # so that its first answer is right
-                    self._listeners[name] = listener(await self._listening(name, host, port))
+                    self._listeners[name] = listener(await listening_sockets(host, port))
                     fields[name] = f"{host}:{self._port(name)}"
+            if self._operator.listener is None:
+                await self._operator.open(*self._ops)
+            if self._operator.listener is not None:
+                await self.probe.check()  # so that its first answer is right
+                self._operator.operations = self._operations
+                self._listeners[OPERATOR] = self._operator.listener
+                fields[OPERATOR] = f"{self._ops[0]}:{self._port(OPERATOR)}"
         except ConfigurationError:
             await self._close_ports()
             raise
@@ -205,16 +209,6 @@ class Gateway:
             works.append(self.probe.run())
         self._tasks += map(asyncio.get_running_loop().create_task, works)
         log.info("ready", extra={"fields": fields})
-
-    async def _listening(self, name: str, host: str, port: int) -> list[socket.socket]:
-        flag = "--ops-port" if name == OPERATOR else ""
-        try:
-            return await listening_sockets(host, port, flag=flag)
-        except ConfigurationError as error:
-            if name != OPERATOR or not self._any_ops_port:
-                raise
-            log.warning("operator's port in use", extra={"fields": {"says": str(error)}})
-            return await listening_sockets(host, 0)
 
     def _endpoint_of(self, request: Request) -> Endpoint:
         path = request.path

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import os
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing, suppress
 from socket import AF_INET, SOCK_DGRAM, socket
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ from dealer.version import running_version
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
     from dealer.gateway.identity import Issuer
+    from dealer.gateway.ops import OperatorPort
     from dealer.gateway.pages.appearance import Appearance
 
 log = logging.getLogger(__name__)
@@ -102,7 +104,9 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     stop_by_signal(stop)
     issuer = _issuer(settings)
     await _require_ports(settings, ops=fixed_ops_port)
+    names = (*settings.host_names, settings.house)
     async with (
+        _operator_port(settings, names, any_port=not fixed_ops_port) as operator,
         open_service(
             settings.database,
             ServiceOptions(
@@ -126,6 +130,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             queue=settings.queue,
             batch=settings.batch,
             busy_seconds=settings.busy,
+            progress=operator.progress,
         ) as service,
         open_gateway(
             service,
@@ -133,7 +138,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             port=settings.port,
             ops_host=settings.ops_host,
             ops_port=settings.ops_port,
-            any_ops_port=not fixed_ops_port,
+            operator=operator,
             service_host=settings.service_host,
             service_port=settings.service_port,
             open_tables=settings.open_tables,
@@ -142,7 +147,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             limits=settings.limits,
             origins=settings.origins or None,
             trusted_proxies=settings.trusted_proxies,
-            host_names=(*settings.host_names, settings.house),
+            host_names=names,
             frame_ancestors=settings.frame_ancestors,
             appearance=_appearance(settings),
             catalogue=read_folders(settings.packs, settings.games),
@@ -164,8 +169,21 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     service.log.check()
 
 
+@asynccontextmanager
+async def _operator_port(
+    settings: Settings, names: Sequence[str], *, any_port: bool
+) -> AsyncIterator[OperatorPort]:
+    """The operator's port: it answers while the rest of the server starts."""
+    from dealer.gateway.ops import OperatorPort, operator_hosts
+
+    operator = OperatorPort(operator_hosts(names, settings.ops_host))
+    await operator.open(settings.ops_host, settings.ops_port, settings.limits, any_port=any_port)
+    with closing(operator):
+        yield operator
+
+
 async def _require_ports(settings: Settings, *, ops: bool) -> None:
-    """Raise ConfigurationError for a port that cannot be opened; the operator's with `ops`."""
+    """Raise ConfigurationError for ports that cannot be opened; the operator's with `ops`."""
     from dealer.gateway.net.listener import require_free
 
     ports = [(settings.host, settings.port, "--port")]
