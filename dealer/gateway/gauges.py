@@ -44,8 +44,8 @@ def gauges(
         ),
         "dealer_tables_resident": ("Tables in memory.", lambda: len(service.tables)),
         "dealer_tables_bytes": (
-            "Estimated bytes of the tables in memory.",
-            lambda: service.tables.bytes,
+            "Estimated bytes of the tables in memory, with their recent events.",
+            lambda: service.tables.used,
         ),
         "dealer_tables_bytes_max": (
             "Bytes above which idle tables leave memory.",
