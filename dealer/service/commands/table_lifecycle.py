@@ -23,7 +23,7 @@ from dealer.backoff import around
 from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.high_water_mark import HighWaterMark
-from dealer.eventlog.read_ahead import ReadAhead
+from dealer.eventlog.read_only_log import ReadAhead
 from dealer.game.commands import CheckDeadlines
 from dealer.game.decide.rounds import deadline
 from dealer.game.state import Round
