@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dealer.errors import HistoryUnavailable
-from dealer.game.events import Event, NoteAdded
-from dealer.game.state import TAKE_BACK, Table, copy_table, evolve
+from dealer.game.events import TAKE_BACK, Event, NoteAdded
+from dealer.game.state import Table, copy_table, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import open_note, table_of
 from dealer.proof.tombstones import read_leaf

@@ -12,7 +12,8 @@ from dealer.game.events import Event
 from dealer.game.names import safe_text
 from dealer.game.rules import PRACTICE
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
-from dealer.game.state import PROGRAM, READMIT, SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.events import PROGRAM, SEAT_MOVE, SEAT_OFFER, TAKE_BACK
+from dealer.game.state import READMIT, SEAT_CHANGE, Table
 from dealer.history.pile_titles import NO_GAMES, NO_TITLES, GameTitles, Titles, title_of, titles_at
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english

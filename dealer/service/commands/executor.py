@@ -17,6 +17,7 @@ from dealer.game.commands import FinishShuffle, OpenRound, OpenTable
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.decide.practice import deck_of, lay_out
 from dealer.game.events import (
+    PROGRAM,
     CardDrawn,
     CardPeeked,
     CardsSwapped,
@@ -28,7 +29,7 @@ from dealer.game.events import (
     ShuffleStarted,
     TableClosed,
 )
-from dealer.game.state import PROGRAM, Round, evolve
+from dealer.game.state import Round, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
 from dealer.proof.round_keys import secret_length
