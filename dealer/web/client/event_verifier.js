@@ -8,8 +8,9 @@
  */
 
 import {
-  CHECKPOINT_TYPES, EVENT_MEMBERS, INSECURE_RULE, PRACTICE_RULE, RuleViolation, SEAT_GIVEN_UP,
-  applyEvent, cardIn, checkLeaf, isBytes32, leafHash, leafText, newLedger, slotCommitment, unhex,
+  CHECKPOINT_TYPES, INSECURE_RULE, PRACTICE_RULE, RuleViolation, SEAT_GIVEN_UP, applyEvent, cardIn,
+  checkLeaf, checkOpening, hasPart, isBytes32, leafHash, leafText, newLedger, schemaOf,
+  slotCommitment, unhex,
 } from "../verify.js";
 import {
   ConfigurationError, DealerError, HouseCheated, MissingEvents, accusationFor, accuse,
@@ -188,7 +189,7 @@ export class EventVerifier {
   }
 
   async #takeEvent(frame) {
-    const { private: opening, ...leaf } = frame;
+    const { private: opening, opened, ...leaf } = frame;
     const { version, type, at } = leaf;
     if (!Number.isSafeInteger(version)) accuse("The server sent an event without a version.");
     const text = leafText(leaf);
@@ -200,16 +201,17 @@ export class EventVerifier {
     if (version > this.version + 1) throw new MissingEvents();
     if (isTooNew(leaf)) throw new ConfigurationError(TOO_NEW);
     checkLeaf(version, leaf, { table: this.id, leaves: [{ at: this.at }] });
+    const members = { ...leaf.public, ...partOf(leaf, opened) };
     if (type === "RoundClosed" && !this.insecure) await this.#verifyRound(leaf.public.secret);
     applyEvent(this.ledger, leaf); // synchronous, because this ledger knows no secret
     this.at = at;
-    this.#applyRest(leaf);
+    this.#applyRest({ ...leaf, public: members });
     const card = this.#cardOf(leaf, opening);
     this.#leaves.push(text);
     if (type === "TableOpened") await this.log.readSaved();
     this.log.append(hash, CHECKPOINT_TYPES.includes(type));
     await this.log.takeEarlyNotes();
-    return { version, at, type, public: leaf.public, card, live: true };
+    return { version, at, type, public: members, card, live: true };
   }
 
   /** Apply what the ledger of the verifier does not hold. */
@@ -217,7 +219,8 @@ export class EventVerifier {
     const { round } = this;
     if (type === "TableOpened") {
       this.origin = event.origin;
-      this.rules = event.rules;
+      const { rules, name } = event;
+      this.rules = name === undefined ? rules : { ...rules, name };
       this.log.pinKey(event.key);
     } else if (type === "SeatTaken") {
       const { seat, name, key = null, bot = false } = event;
@@ -376,4 +379,28 @@ function updateId(card) {
 }
 
 const isTooNew = ({ type, v }) =>
-  typeof type === "string" && Number.isSafeInteger(v) && (v > 1 || !EVENT_MEMBERS.has(type));
+  typeof type === "string" && Number.isSafeInteger(v) && v > (schemaOf(type) ?? -1);
+
+/** What people wrote in the event of a leaf: the part of its opening, which must be right. */
+function partOf(leaf, opened) {
+  if (hasPart(leaf) !== (opened !== undefined)) {
+    accuse("The server sent an event without its opening, or one too many.", { check: "roots" });
+  }
+  if (opened === undefined) return {};
+  if (!isOpening(opened)) {
+    accuse("The server opened a name or text in a malformed way.", { check: "roots" });
+  }
+  try {
+    checkOpening(leaf, opened.part, opened.salt);
+  } catch (error) {
+    if (!(error instanceof RuleViolation)) throw error;
+    accuse(`The server sent another name or text: ${error.message}`, { check: "roots" });
+  }
+  return opened.part;
+}
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isOpening = (value) =>
+  isObject(value) && Object.keys(value).sort().join() === "part,salt" && isObject(value.part) &&
+  isBytes32(value.salt);
