@@ -962,8 +962,8 @@ function cosignersOf(leaves) {
 
 /** Count, by key, the lines of a checkpoint that may be those of players who are withheld. */
 function countUnknown(head, cosigners, counts) {
-  const keys = new Set(head.signatures.map(({ name }) => COSIGNER_NAME.exec(name)?.[1]));
-  for (const key of keys) {
+  const keys = head.signatures.map(({ name }) => COSIGNER_NAME.exec(name)?.[1]);
+  for (const key of [...new Set(keys)].sort()) {
     if (key && !cosigners.has(key)) counts[key] = (counts[key] ?? 0) + 1;
   }
 }
@@ -1979,7 +1979,8 @@ function counted(report) {
     ...cosigners.map(({ key, name, count, size }) =>
       `Cosigned by ${name} ${times(count)}, last at size ${size}, under the key ${key}.`),
     ...Object.entries(withheld_cosigners).map(([key, count]) =>
-      `Not counted, of a player who is withheld or unknown: ${count}, under the key ${key}.`),
+      `Cosignatures that are not counted, since their player is withheld or unknown: ${count}, ` +
+        `under the key ${key}.`),
     ...(withheld_parts.length === 0 ? [] : [
       `Names or texts withheld: ${withheld_parts.length} (of the versions ` +
         `${withheld_parts.join(", ")}). Nothing else of the log is missing.`,

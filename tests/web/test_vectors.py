@@ -49,7 +49,10 @@ def test_openings_in_bundles() -> None:
         whole = table["in"]["lines"]
         asked = {"do": "verify", "key": table["in"]["key"], "saved": []}
         answers = ask(
-            {**asked, "lines": [whole[line] if type(line) is int else line for line in case["lines"]]}
+            {
+                **asked,
+                "lines": [whole[line] if type(line) is int else line for line in case["lines"]],
+            }
             for case in table["out"]
         )
         for case, answer in zip(table["out"], answers, strict=True):
