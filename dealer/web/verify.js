@@ -777,7 +777,7 @@ const EVENT_MEMBERS = new Map(Object.entries({
 
 const isSeatChange = matches(/^[1-9][0-9]{0,9}-[1-9][0-9]{0,9}$/);
 
-/** The texts of the notes that only the server writes, by kind: public, because they name nobody. */
+/** The texts of the notes that only the server writes, by kind: public, as they name no person. */
 const SERVER_NOTES = new Map(Object.entries({
   take_back: matches(/^[1-9][0-9]{0,14}(-[1-9][0-9]{0,14})?$/),
   seat_move: isSeatChange,

@@ -56,7 +56,7 @@ def mutant(number: int, games: int) -> tuple[str, Bundle]:
     """A game with one line taken away (no opening), replaced or hashed, after the line's kind.
 
     The house signs again what follows from it, in half of them. (It may always end a log earlier:
-    only those who saw the rest can tell.)
+    only those who saw the rest can see that.)
     """
     chance = Random(f"mutant {number}")
     base = chance.choice(closed_games(games))
