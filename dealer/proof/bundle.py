@@ -3,13 +3,12 @@
 A bundle is JSON Lines in canonical form: the header `{"bundle":"dealer/v1","key":…,"origin":…}`,
 the leaves in order, so that the line number of a leaf, counted from 0, is its version, the openings
 of what people wrote (`opened`), `{"opened":…,"salt":…,"version":…}` in ascending order of version,
-and `{"checkpoint":note}` in ascending order of size, the last one over the whole log. It contains no
-hidden parts and not their salts: they are recomputed from the revealed secrets of the rounds.
+and `{"checkpoint":note}` in ascending order of size, the last one over the whole log. Hidden parts
+and their salts are not in it: they are recomputed from the revealed secrets of the rounds.
 """
 
 from __future__ import annotations
 
-import json
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,8 @@ object
 
     {"at":…,"commit":"…","public":{…},"table":"…","type":"…","v":…,"version":…}
 
-with `commit` only if a hidden or opened part is committed to. A stored leaf is never rewritten: upcasters
-convert the decoded public part for newer code and leave the stored bytes unchanged.
+with `commit` only if a hidden or opened part is committed to. A stored leaf is never rewritten:
+upcasters convert the decoded public part for newer code and leave the stored bytes unchanged.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def leaf(
 def decode(type: str, v: int, public: Members, hidden: Members) -> Event:
     """The event with these parts; `hidden` is empty for a reader who may not know it.
 
-    `public` has the opened part, too, unless it is withheld: then see `WITHHELD`. Raises UnknownEvent for an unknown type or schema, and for parts without the members of the
-    type.
+    `public` has the opened part, too, unless that is withheld: then see `WITHHELD`. Raises
+    UnknownEvent for an unknown type or schema, and for parts without the members of the type.
     """
     read = _READERS.get(type)
     if read is None or not 1 <= v <= SCHEMAS[type]:
@@ -160,9 +160,7 @@ def _reader(kind: type[Any]) -> Callable[[Members, Members], Event]:
         (_RENAMED.get(field.name, field.name), _CONVERT.get(field.name), field.name == kind.HIDDEN)
         for field in fields(kind)
     ]
-    absent = {
-        field.name: field.default for field in fields(kind) if field.default is not MISSING
-    }
+    absent = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
     absent = {name: WITHHELD[name] for name in kind.OPENED if name in WITHHELD} | absent
 
     def read(public: Members, hidden: Members) -> Event:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from dealer.game.events import SERVER_NOTES, TYPES
+from dealer.game.events import OPENED_TYPES, SERVER_NOTES, TYPES
 from dealer.proof.canonical import dump
 from dealer.proof.concatenation import T, be64, lp
 
@@ -30,9 +30,12 @@ def separate(type: str, members: Mapping[str, Any]) -> tuple[Members, Members]:
     return {name: value for name, value in members.items() if name not in part}, part
 
 
-def opened_commitment(
-    *, table: bytes, version: int, salt: bytes, part: Mapping[str, Any]
-) -> bytes:
+def has_part(leaf: Mapping[str, Any]) -> bool:
+    """Whether the event of a leaf has an opened part."""
+    return "commit" in leaf and leaf["type"] in OPENED_TYPES
+
+
+def opened_commitment(*, table: bytes, version: int, salt: bytes, part: Mapping[str, Any]) -> bytes:
     """The commitment of the event at `version` to its opened part, 32 bytes."""
     parts = lp(table, be64(version), salt, dump(part).encode())
     return sha256(T("opened") + parts).digest()

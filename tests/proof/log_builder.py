@@ -96,9 +96,9 @@ class LogBuilder:
             "version": version,
         }
         if type_ in OPENED_TYPES:
-            leaf["public"], part = separate(type_, public)
-            if part:
-                self.open_part(leaf, part)
+            leaf["public"], opened = separate(type_, public)
+            if opened:
+                self.openings[version] = commit_to(leaf, opened, some_bytes("salt", version))
         if hidden is not None:
             part = encode(hidden).decode()
             leaf["commit"] = self.keys.event_commitment(version, part).hex()
@@ -106,15 +106,6 @@ class LogBuilder:
         self.leaves.append(leaf)
         self.tree.append(leaf_hash(encode(leaf)))
         return self
-
-    def open_part(self, leaf: Leaf, part: dict[str, Any]) -> None:
-        """Let a leaf commit to a part, with a salt that depends only on the version."""
-        version = leaf["version"]
-        salt = some_bytes("salt", version)
-        leaf["commit"] = opened_commitment(
-            table=self.table, version=version, salt=salt, part=part
-        ).hex()
-        self.openings[version] = bundle.opened(version, part, salt)
 
     def lines(self) -> list[str]:
         leaves, openings = self.leaves, list(self.openings.values())
@@ -329,6 +320,14 @@ def sign(
         *openings,
         *map(bundle.checkpoint, notes),
     ]
+
+
+def commit_to(leaf: Leaf, part: dict[str, Any], salt: bytes) -> str:
+    """Let a leaf commit to an opened part; the line of the bundle that opens it."""
+    table, version = bytes.fromhex(leaf["table"]), leaf["version"]
+    commitment = opened_commitment(table=table, version=version, salt=salt, part=part)
+    leaf["commit"] = commitment.hex()
+    return bundle.opened(version, part, salt)
 
 
 def leaves_of(lines: Sequence[str]) -> list[Leaf]:

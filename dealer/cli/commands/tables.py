@@ -104,11 +104,10 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
                 seated += newer.get("SeatTaken", 0)
                 seated -= newer.get("SeatLeft", 0) + newer.get("SeatVacated", 0)
                 closed = closed or "TableClosed" in newer
-            rules = json.loads(public)["rules"]
             found.append(
                 {
                     "table": table_id.hex(),
-                    "name": rules.get("name"),
+                    "name": json.loads(public).get("name"),
                     "opened_at": at,
                     "seated": seated,
                     "rounds": rounds,

@@ -66,7 +66,9 @@ def open_table(command: OpenTable, table: Table, house: RoundSecrets) -> list[Ev
     if table.version:
         raise VersionConflict("This table exists already.")
     Rules.check(command.rules)
-    opened = events.TableOpened(command.origin, command.key, command.rules)
+    rules = dict(command.rules)
+    name = rules.pop("name", None)  # what people write is not in the leaf
+    opened = events.TableOpened(command.origin, command.key, rules, name)
     return [opened, *(begin(command.laid_out, house) if command.laid_out else ())]
 
 

@@ -78,9 +78,7 @@ class Leaf(NamedTuple):
 
 _OTHER_PART = "The opening does not match the commitment of this event."
 _NO_PART = "The opened part does not have the members of its type."
-_MISSING = (
-    "The opening of this event is missing: only of a closed table may one be withheld."
-)
+_MISSING = "The opening of this event is missing: only of a closed table may one be withheld."
 
 
 class Parts(NamedTuple):

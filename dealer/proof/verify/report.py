@@ -237,7 +237,10 @@ class Report:
                 f"last at size {self.cosigned_upto[key]}, under the key {key}."
             )
         for key, times in self.withheld_cosigners.items():
-            yield f"Not counted, of a player who is withheld or unknown: {times}, under the key {key}."
+            yield (
+                f"Cosignatures that are not counted, since their player is withheld or unknown: "
+                f"{times}, under the key {key}."
+            )
         if self.withheld_parts:
             yield (
                 f"Names or texts withheld: {len(self.withheld_parts)} (of the versions "
