@@ -481,19 +481,13 @@ function sha256Block(hash, view, at) {
   hash[4] += e; hash[5] += f; hash[6] += g; hash[7] += h;
 }
 
-const SHA_START = Int32Array.of(
-  0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-);
-const SHA_K = Int32Array.of(
-  0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-  0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-  0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-  0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-  0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-  0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-  0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-  0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-);
+/** The first primes: the numbers of SHA-2 are, by definition, bits of their roots' fractions. */
+const PRIMES = [2];
+for (let n = 3; PRIMES.length < 80; n += 2) if (PRIMES.every((p) => n % p)) PRIMES.push(n);
+
+// Of a number, Int32Array keeps the last 32 bits before the point.
+const SHA_START = Int32Array.from(PRIMES.slice(0, 8), (prime) => Math.sqrt(prime) * 2 ** 32);
+const SHA_K = Int32Array.from(PRIMES.slice(0, 64), (prime) => Math.cbrt(prime) * 2 ** 32);
 
 /** HMAC (RFC 2104) with a hash of blocks of `size` bytes, under a key of at most so many. */
 function hmac(hash, size, key, data) {
@@ -560,11 +554,9 @@ function sha512(data) {
 /** @type {{ start: bigint[], k: bigint[] } | null} */
 let numbers512 = null;
 
-/** By definition, the first 64 bits of the fractional parts of roots of the first primes. */
+/** The first 64 bits of the fractions, which floating-point numbers do not hold. */
 function sha512Numbers() {
   if (numbers512) return numbers512;
-  const primes = [];
-  for (let n = 2; primes.length < 80; n++) if (primes.every((p) => n % p)) primes.push(n);
   const bits = (prime, power) => {
     const aim = BigInt(prime) << (64n * power);
     let [low, high] = [0n, 1n << 70n];
@@ -576,8 +568,8 @@ function sha512Numbers() {
     return BigInt.asUintN(64, low);
   };
   numbers512 = {
-    start: primes.slice(0, 8).map((prime) => bits(prime, 2n)),
-    k: primes.map((prime) => bits(prime, 3n)),
+    start: PRIMES.slice(0, 8).map((prime) => bits(prime, 2n)),
+    k: PRIMES.map((prime) => bits(prime, 3n)),
   };
   return numbers512;
 }
@@ -817,7 +809,7 @@ function mustCommit({ type, public: { to, kind } }) {
 }
 
 /** Whether an event has an opened part: what people write, to which its leaf commits. */
-export const hasPart = ({ type, commit }) => PARTS.has(type) && commit !== undefined;
+const hasPart = ({ type, commit }) => PARTS.has(type) && commit !== undefined;
 
 async function readForm(lines, progress) {
   if (lines.length === 0) throw new Fault("form", 0, "There is no header: the bundle is empty.");
@@ -1308,11 +1300,23 @@ export const openedCommit = (table, version, salt, part) =>
   hex(sha256(join(T("opened"), lp(table, be64(version), salt, utf8.encode(leafText(part))))));
 
 /** Throw RuleViolation unless part and salt open what people wrote in the event of this leaf. */
-export function checkOpening({ table, type, version, commit }, part, salt) {
+function checkOpening({ table, type, version, commit }, part, salt) {
   if (openedCommit(unhex(table), version, unhex(salt), part) !== commit) {
     fail("The opening does not match the commitment of this event.");
   }
   checkMembers(`The opened part of ${type}`, part, PARTS.get(type));
+}
+
+/**
+ * What people wrote in the event of a leaf, as `opened` beside it says; throws RuleViolation if that
+ * is wrong, or missing.
+ */
+export function partOf(leaf, opened) {
+  if (hasPart(leaf) !== (opened !== undefined)) fail("An opening is missing, or one too many.");
+  if (opened === undefined) return {};
+  checkMembers("An opening", opened, { part: isObject, salt: isBytes32 });
+  checkOpening(leaf, opened.part, opened.salt);
+  return opened.part;
 }
 
 /**
