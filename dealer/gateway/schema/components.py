@@ -129,7 +129,7 @@ def _leaf(name: str, kind: type[EventType]) -> type[Struct]:
     exactly = Meta(title="SchemaNumber", ge=number, le=number)
     types["v"] = Annotated[int, exactly, said(types["v"])]
     always = kind.COMMITMENT == "always" or kind in (SeatTaken, SeatVacated)
-    optional = {"private"} if always else {"private", "commit", "opened"}
+    optional = {"private", "opened"} if always else {"private", "opened", "commit"}
     absent = set() if kind.OPENED or kind.COMMITMENT != "never" else {"commit"}
     absent |= set() if name in PRIVATE_FACE_TYPES else {"private"}
     if kind.OPENED:
