@@ -320,8 +320,8 @@ async def archive(
     table's events deleted. The next call finishes an interrupted one. Back up the folder: it has
     the only copy of these tables. `dealer serve --archive FOLDER` serves the bundles.
 
-    With --forget the bundle gets tombstones: lines that have only the hash of an event and what it
-    says of no person. Both verifiers say which these are; all else is verified as before.
+    With --forget the bundle is written without the lines that open what names the person; the
+    events stay. Both verifiers say how many are withheld; all else is verified as before.
 
     ```
     dealer tables archive --older-than 90d --to /var/lib/dealer/archive
@@ -358,11 +358,11 @@ async def _forget(database: str, folder: Path, text: str, who: str, why: str, by
             await archiver.finish_interrupted()
             table = await table_id(log, text)
             found = await archiver.forget(table, who)
-    events = "the events of the interrupted run"
+    parts = "the names and texts of the interrupted run"
     if found.versions:
         versions = ", ".join(map(str, found.versions))
-        events = f"{amount(len(found.versions), 'event')}: {versions}"
-    echo(f"{archiver.file_of(table)} has tombstones for {events}.")
+        parts = f"{amount(len(found.versions), 'name or text', 'names or texts')}: {versions}"
+    echo(f"{archiver.file_of(table)} withholds {parts}.")
     if found.in_rules:
         echo("The rules of the table have the name, too; they are needed, and stay.")
 
