@@ -100,9 +100,9 @@ class LogBuilder:
             if opened:
                 self.openings[version] = commit_to(leaf, opened, some_bytes("salt", version))
         if hidden is not None:
-            part = encode(hidden).decode()
-            leaf["commit"] = self.keys.event_commitment(version, part).hex()
-            self.hidden.append((version, part + " " * (-len(part) % 32)))
+            text = encode(hidden).decode()
+            leaf["commit"] = self.keys.event_commitment(version, text).hex()
+            self.hidden.append((version, text + " " * (-len(text) % 32)))
         self.leaves.append(leaf)
         self.tree.append(leaf_hash(encode(leaf)))
         return self
