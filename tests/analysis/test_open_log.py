@@ -119,7 +119,7 @@ def test_a_seat_sees_what_its_player_saw(log: OpenLog) -> None:
     house = log.state(friday, 85, viewer="house")
     assert "??" not in list(chain(*house.stacks.values()))
     assert sorted(chain(*house.stacks.values())) == sorted(house.members["round"]["deck"])
-    assert (house.deck_count, house.stacks["deck"][-1]) == (41, "Ah")
+    assert (house.deck_count, house.stacks["deck"][-1]) == (41, "3s")
     assert log.state(friday, 86).stacks == {}
 
 
