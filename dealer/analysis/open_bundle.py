@@ -137,7 +137,7 @@ class OpenBundle:
         game, table = self.game, Table()
         version = len(game.leaves) if at is None else at
         require_version(version, head=len(game.leaves))
-        for step in replay_bundle(game.leaves[:version], game.swaps):
+        for step in replay_bundle([*game.leaves[:version], *game.openings], game.swaps):
             table = step.table  # one table, which has each event once the next step is asked for
         known = table.round is not None and table.round.number <= game.closed
         return past_table(game.table, table, viewer, secret_known=known)

@@ -33,6 +33,7 @@ from dealer.eventlog.backends import open_readonly
 from dealer.eventlog.keys import key_checks, read_keys
 from dealer.game import events
 from dealer.game.decide import NoRoundSecrets
+from dealer.game.events import HIDDEN_TYPES
 from dealer.history.replay import Game
 from dealer.projector.queries import ALL_TABLES
 from dealer.proof.verify import Report, Swap, verify
@@ -166,7 +167,7 @@ class AsyncLog:
         for table, version, at, public, last in await self._log.fetch(ALL_TABLES):
             id_ = bytes(table).hex()
             with taken_apart(id_):
-                name = json.loads(public)["rules"].get("name")
+                name = json.loads(public).get("name")
                 if not isinstance(at, int):
                     raise TypeError("a time is a number")
             name = name if isinstance(name, str) else None
@@ -305,7 +306,7 @@ async def _logged(table: str, row: EventRecord, secrets: RoundSecrets) -> Logged
     with taken_apart(table):
         if row.type == "RoundOpened":
             await secrets.opened(row)
-        elif row.hidden is not None:
+        elif row.type in HIDDEN_TYPES and row.hidden is not None:
             secret = secrets.of(round_)
         event = event_of(row, secret)
     return LoggedEvent(table, row.version, row.at, round_, row.type, row.command, event)

@@ -30,6 +30,7 @@ from dealer.game.state import Round as RoundState
 from dealer.game.state import Shuffle as ShuffleState
 from dealer.game.state import Table, evolve
 from dealer.proof import canonical, codec
+from dealer.proof.opened import SALT_BYTES
 from dealer.proof.round_keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import leaf_hash
 from dealer.proof.verify.form import PUBLIC, Leaf, check_leaf
@@ -186,6 +187,7 @@ class RoundRecord:
 Frame = Mapping[str, Any]
 
 _OPENING = {"card", "salt", "slot"}
+_OPENED = {"part", "salt"}
 
 
 class TableEvent(NamedTuple):
@@ -359,7 +361,7 @@ class EventVerifier:
             raise HouseCheated(sentence, self.evidence(sentence, frames=frames)) from error
 
     def _event(self, frame: Frame) -> TableEvent | None:
-        members = {name: value for name, value in frame.items() if name != "private"}
+        members = {name: frame[name] for name in frame if name not in ("private", "opened")}
         version = members["version"]
         if type(version) is not int:
             raise HouseCheated("The server sent an event without a version.")
@@ -370,7 +372,7 @@ class EventVerifier:
             return None
         if version > self.version + 1:
             raise Gap
-        leaf = self._leaf(version, members, hashed)
+        leaf = self._open(self._leaf(version, members, hashed), frame)
         apply(self._ledger, leaf)
         event = self._read(leaf, frame.get("private"))
         evolve(self.state, event, leaf.at)
@@ -382,7 +384,11 @@ class EventVerifier:
 
     def _leaf(self, version: int, members: Mapping[str, Any], hashed: bytes) -> Leaf:
         type_, v = members["type"], members["v"]
-        if type(type_) is str and type(v) is int and (v > 1 or type_ not in PUBLIC):
+        if (
+            type(type_) is str
+            and type(v) is int
+            and (type_ not in PUBLIC or v > codec.SCHEMAS[type_])
+        ):
             raise UnknownEvent(
                 f"The server sent an event {type_!r} of schema {v}, which this program is too old "
                 "to read: install a newer one."
@@ -396,6 +402,20 @@ class EventVerifier:
         commit = members.get("commit")
         return Leaf(version, members["at"], type_, members["public"], commit, hashed)
 
+    def _open(self, leaf: Leaf, frame: Frame) -> Leaf:
+        """The leaf with its opened part, which every frame of an event with one opens."""
+        if leaf.has_part != ("opened" in frame):
+            raise HouseCheated("The server sent an event without its opening, or one too many.")
+        if leaf.has_part:
+            opening = frame["opened"]
+            salt = bytes.fromhex(opening["salt"])
+            if set(opening) != _OPENED or len(salt) != SALT_BYTES or salt.hex() != opening["salt"]:
+                raise HouseCheated("The server opened a name or text in a malformed way.")
+            leaf = leaf.open(self._table, opening["part"], opening["salt"])
+            if leaf.fault:
+                raise HouseCheated(f"The server sent another name or text: {leaf.fault}")
+        return leaf
+
     def _read(self, leaf: Leaf, private: Any) -> Event:
         """The event, with its private face if this viewer got one; the opening is checked."""
         hidden: dict[str, Any] = {}
@@ -403,7 +423,7 @@ class EventVerifier:
             if set(private) != _OPENING:
                 raise HouseCheated("The server opened a card in a malformed way.")
             hidden = {"card": private["card"]}
-        event = codec.decode(leaf.type, 1, leaf.public, hidden)
+        event = codec.decode(leaf.type, codec.SCHEMAS[leaf.type], leaf.public, hidden)
         if isinstance(event, events.CardShown):
             self._check_opening(event.slot, event.card, event.salt)
         elif isinstance(event, events.TableOpened):

@@ -11,18 +11,25 @@ import msgspec
 from msgspec.structs import astuple
 
 from dealer.errors import DatabaseDamaged, DatabaseError, DealerError
-from dealer.game.events import Event
+from dealer.game.events import OPENED_TYPES, Event
 from dealer.proof import codec
+from dealer.proof.canonical import dump
+from dealer.proof.opened import opened_commitment, opening, separate
+
+EVERYONE = 0
+"""The seat, in a record, of what is beside the leaf for all to see."""
 
 
 class EventRecord(msgspec.Struct):
     """One event of a table: the same object is written, published and projected.
 
     The first nine members are the columns of its row, as they are read. `version` counts from 1
-    within its table, `at` is in milliseconds, `public` the canonical JSON verbatim, `commitment` 32
-    bytes or None without a hidden part, `hidden` encrypted. `command` and its `digest` are set on
+    within its table, `at` is in milliseconds, `public` the canonical JSON of what all may know, the
+    opened part among it, `commitment` 32 bytes or None without a hidden or opened part. `hidden` is
+    the hidden part encrypted, or the salt of the opened one. `command` and its `digest` are set on
     the first event of an append. `leaf` is its leaf's text, `private` the JSON that only `seat` may
-    see, and `event` itself is known to the process that decided it.
+    see, or with the seat `EVERYONE` the opening of its opened part, and `event` itself is known to
+    the process that decided it.
 
     A record of this process is made by `service.commands.executor.encode`, stored by the writer in
     the columns of `stored_form`, and published by `CommandProcessor.on_result`. This then blanks
@@ -53,14 +60,26 @@ class EventRecord(msgspec.Struct):
         return astuple(self)[: len(ROW_COLUMNS)]
 
     def members(self) -> dict[str, Any]:
-        """The public part as an object; raises DatabaseDamaged if it is not a JSON object."""
+        """What all may know as an object; raises DatabaseDamaged if it is not a JSON object."""
         try:
             return _decode_object(self.public)
         except ValueError:
-            raise DatabaseDamaged(
-                f"The event of version {self.version} was altered in the database; restore the "
-                "database from a backup."
-            ) from None
+            raise altered(self) from None
+
+    def beside(self) -> tuple[int | None, str]:
+        """`EVERYONE` and the opening of the opened part as JSON; (None, "") if there is none."""
+        if self.type not in OPENED_TYPES or self.hidden is None:
+            return None, ""
+        _, part = separate(self.type, self.members())
+        return EVERYONE, opening(part, self.hidden)
+
+
+def altered(row: EventRecord) -> DatabaseDamaged:
+    """The error for a row that is not as the house wrote it."""
+    return DatabaseDamaged(
+        f"The event of version {row.version} was altered in the database; restore the database "
+        "from a backup."
+    )
 
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -72,11 +91,25 @@ COLUMNS = ", ".join(ROW_COLUMNS)
 
 
 def leaf_of(table: bytes, row: EventRecord) -> str:
-    """The leaf's text of a stored row; `table` is the table's id of 16 bytes."""
+    """The leaf's text of a stored row; `table` is the table's id of 16 bytes.
+
+    Raises DatabaseDamaged if the opened part is not the one that the leaf commits to.
+    """
+    public, commitment = row.public, row.commitment
+    if row.type in OPENED_TYPES:
+        members = row.members()
+        rest, part = separate(row.type, members)
+        opened = None
+        if part:
+            salt = row.hidden or b""
+            opened = opened_commitment(table=table, version=row.version, salt=salt, part=part)
+        if dump(members) != public or opened != commitment:
+            raise altered(row)
+        public = dump(rest)
     return codec.leaf(
         at=row.at,
-        commit=None if row.commitment is None else row.commitment.hex(),
-        public=row.public,
+        commit=None if commitment is None else commitment.hex(),
+        public=public,
         table=table.hex(),
         type=row.type,
         v=row.schema,

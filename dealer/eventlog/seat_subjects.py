@@ -25,7 +25,8 @@ from sqlalchemy import Column, Connection, LargeBinary, Text
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import EventRecord
 from dealer.eventlog.schema import TABLE_ID, Key, Number, define_table
-from dealer.game.state import SEAT_CHANGE, SEAT_MOVE
+from dealer.game.events import SEAT_MOVE
+from dealer.game.state import SEAT_CHANGE
 
 DIGEST_BYTES = 32
 

@@ -6,6 +6,7 @@
 
 An object of the feed is one line of JSON (`one_line`). Its `event` is the leaf of the log and of
 bundles: the same text, but for the characters that are escaped because readers split lines there.
+Beside it is `opened`, the opening of what people wrote, if there is any.
 For versions of an archived table, whose events have left the database, and for those of which some
 are damaged, there is an object with the first and the last of them: one damaged table does not keep
 a follower from the others.
@@ -27,7 +28,7 @@ from dealer.eventlog import EventRecord
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.recent import RecentEvents
-from dealer.eventlog.rows import leaf_of
+from dealer.eventlog.rows import EVERYONE, leaf_of
 from dealer.eventlog.schema import TABLE_ID
 from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.stored_form import decode
@@ -193,9 +194,10 @@ class FeedReader:
                 # A leaf begins with its time, `{"at":`, the first of its members by name.
                 at = leaf[6 : leaf.index(",")]
                 subject = await self._subject(row, version, filter) if type == SEAT_TAKEN else ""
+                opened = f',"opened":{event.private}' if event.seat == EVERYONE else ""
                 text = one_line(
                     f'{{"position":"{position}{head}{version},"type":"{type}","at":{at}'
-                    f'{subject},"event":{leaf}}}'
+                    f'{subject},"event":{leaf}{opened}}}'
                 )
                 entries.append(Entry(position, text, row.table, version, type, int(at)))
         return entries
@@ -267,6 +269,7 @@ def _read(row: FeedRow, found: Sequence[Any]) -> list[EventRecord]:
         if not isinstance(each.at, int):
             raise TypeError("a time is a number")
         each.leaf = leaf_of(row.table, each)
+        each.seat, each.private = each.beside()
     return events
 
 

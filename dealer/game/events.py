@@ -40,6 +40,24 @@ def immutable(kind: type[Kind]) -> type[Kind]:
 
 PROTOCOL = "dealer/v1"
 
+FORGOTTEN = "\u2014"
+"""The name of a player whose own was withheld from a bundle, so that the person is forgotten."""
+
+TAKE_BACK = "take_back"
+"""The kind of the note that ends the events of a move taken back; only the server writes it."""
+
+SEAT_MOVE = "seat_move"
+"""The kind of the note before SeatLeft and SeatTaken of a player who moves, such as `2-3`."""
+
+SEAT_OFFER = "seat_offer"
+"""The kind of the note by which a host or a service asks a player to move, such as `2-3`."""
+
+PROGRAM = "program"
+"""The kind of the note by which a server says, before a round, which program it is."""
+
+SERVER_NOTES = (TAKE_BACK, SEAT_MOVE, SEAT_OFFER, PROGRAM)
+"""The kinds of notes that only the server writes: their texts name no person, and are public."""
+
 Hidden = Literal["j", "card"]
 Commitment = Literal["never", "always", "into_hand"]
 
@@ -71,15 +89,17 @@ class EventType:
     """Base class of all events: the facts about a type of event, with those of most types.
 
     `HIDDEN` is the field that is no part of the leaf's public members. `COMMITMENT` says which
-    leaves commit to it: none, all, or those of cards that enter a hand. After an event with
-    `CHECKPOINT` the house signs a checkpoint. The effect of an event with `LASTING` outlives its
-    round.
+    leaves commit to it: none, all, or those of cards that enter a hand. `OPENED` are the fields
+    that people write: all may know them, but the leaf only commits to them (`dealer.proof.opened`).
+    After an event with `CHECKPOINT` the house signs a checkpoint. The effect of an event with
+    `LASTING` outlives its round.
     """
 
     __slots__ = ()
 
     HIDDEN: ClassVar[Hidden | None] = None
     COMMITMENT: ClassVar[Commitment] = "never"
+    OPENED: ClassVar[tuple[str, ...]] = ()
     CHECKPOINT: ClassVar[bool] = False
     LASTING: ClassVar[bool] = False
 
@@ -105,17 +125,20 @@ class ShuffleEvent(EventType):
 class TableOpened(EventType):
     """A table was opened; always version 1."""
 
+    OPENED: ClassVar[tuple[str, ...]] = ("name",)
     LASTING: ClassVar[bool] = True
 
     origin: Origin
     key: Annotated[bytes, "the house's Ed25519 public key for this table"]
     rules: Annotated[Mapping[str, Any], "the rules of the table"]
+    name: Annotated[str | None, "name of the table, if it has one"] = None
 
 
 @immutable
 class SeatTaken(EventType):
     """A player took a seat."""
 
+    OPENED: ClassVar[tuple[str, ...]] = ("key", "name")
     LASTING: ClassVar[bool] = True
 
     seat: Seat
@@ -145,6 +168,7 @@ class SeatVacated(EventType):
     The hand stays there. The server removes a player who was away, for another player.
     """
 
+    OPENED: ClassVar[tuple[str, ...]] = ("reason",)
     LASTING: ClassVar[bool] = True
 
     seat: Seat
@@ -171,6 +195,8 @@ class NoteAdded(EventType):
     It changes nothing, except for two kinds that only the server adds: `take_back`, after the
     events that reverse a move, and `seat_move`, before SeatLeft and SeatTaken of one player.
     """
+
+    OPENED: ClassVar[tuple[str, ...]] = ("text",)  # but for `SERVER_NOTES`
 
     seat: Annotated[int, "number of the seat; 0 for the host or a service"]
     kind: Annotated[str, "kind of the note"]
@@ -400,6 +426,12 @@ CHECKPOINT_TYPES = frozenset(name for name, kind in TYPES.items() if kind.CHECKP
 
 LASTING_TYPES = tuple(name for name, kind in TYPES.items() if kind.LASTING)
 """The types of event whose effect outlives a round: few events, and an index has them."""
+
+HIDDEN_TYPES = frozenset(name for name, kind in TYPES.items() if kind.HIDDEN)
+"""Names of the types of event that may have a hidden part."""
+
+OPENED_TYPES = frozenset(name for name, kind in TYPES.items() if kind.OPENED)
+"""Names of the types of event that may have an opened part."""
 
 PRIVATE_FACE_TYPES = frozenset(name for name, kind in TYPES.items() if kind.HIDDEN == "card")
 """Names of the types of event that may show a face to one seat only."""

@@ -19,7 +19,7 @@ from operator import attrgetter
 from typing import NamedTuple, assert_never
 
 from dealer.game import events
-from dealer.game.events import Event
+from dealer.game.events import SEAT_MOVE, TAKE_BACK, Event
 from dealer.game.moves import CardFrom, CardsMoved, Moves
 from dealer.game.names import look_alike
 from dealer.game.rules import Rules
@@ -27,18 +27,6 @@ from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, hand, seat_of
 
 COMMITMENT_BYTES = 32
-
-TAKE_BACK = "take_back"
-"""The kind of the note that ends the events of a move taken back; only the server writes it."""
-
-SEAT_MOVE = "seat_move"
-"""The kind of the note before SeatLeft and SeatTaken of a player who moves, such as `2-3`."""
-
-SEAT_OFFER = "seat_offer"
-"""The kind of the note by which a host or a service asks a player to move, such as `2-3`."""
-
-PROGRAM = "program"
-"""The kind of the note by which a server says, before a round, which program it is."""
 
 SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 """The text of these two notes: the seats before and after the move."""
@@ -289,8 +277,9 @@ def evolve(table: Table, event: Event, at: int, *, public: bool = False) -> None
             _leave(table, seat)
         case events.HostTransferred(seat=seat):
             table.host_seat = seat
-        case events.TableOpened(origin=origin, key=key, rules=rules):
-            table.origin, table.key, table.rules = origin, key, Rules.read(rules)
+        case events.TableOpened(origin=origin, key=key, rules=rules, name=name):
+            table.origin, table.key = origin, key
+            table.rules = Rules.read(rules if name is None else {**rules, "name": name})
         case events.TableClosed():
             table.closed = True
         case _:

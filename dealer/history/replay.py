@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dealer.errors import HistoryUnavailable
-from dealer.game.events import Event, NoteAdded
-from dealer.game.state import TAKE_BACK, Table, copy_table, evolve
+from dealer.game.events import TAKE_BACK, Event, NoteAdded
+from dealer.game.state import Table, copy_table, evolve
 from dealer.proof import codec
+from dealer.proof.bundle import CHECKPOINT, LEAF, OPENED, read_leaves
 from dealer.proof.checkpoint import open_note, table_of
-from dealer.proof.tombstones import read_leaf
 from dealer.proof.verify import Report, Swap, verify
 from dealer.proof.verify.replay import INSECURE
-
-_CHECKPOINT = b'{"checkpoint":'
 
 
 class ReplayStep(NamedTuple):
@@ -39,7 +37,7 @@ class Game(NamedTuple):
     """A verified bundle of a table.
 
     It has `rounds` rounds, the first `closed` of which are closed. `roots` are the signed roots in
-    hex, by version.
+    hex, by version. `leaves` and `openings` are lines of the bundle.
     """
 
     origin: str
@@ -49,6 +47,7 @@ class Game(NamedTuple):
     leaves: Sequence[bytes]
     swaps: Sequence[Swap]
     roots: Mapping[int, str]
+    openings: Sequence[bytes]
 
     @classmethod
     def read(cls, lines: Iterable[str | bytes], report: Report | None = None) -> Game:
@@ -65,13 +64,14 @@ class Game(NamedTuple):
                 raise HistoryUnavailable(INSECURE)
             raise found.fault
         key, table = bytes.fromhex(found.key), table_of(found.origin)
-        notes = [json.loads(line) for line in bundle if line.startswith(_CHECKPOINT)]
+        notes = [json.loads(line) for line in bundle if line.startswith(CHECKPOINT)]
         signed = (open_note(note["checkpoint"], key=key, table=table) for note in notes)
-        leaves = bundle[1 : len(bundle) - len(notes)]
+        leaves = [line for line in bundle if line.startswith(LEAF)]
+        openings = [line for line in bundle if line.startswith(OPENED)]
         roots = {size: root.hex() for size, root in signed}
         rounds = found.remarks.rounds
         closed = rounds - found.remarks.open_rounds
-        return cls(found.origin, found.key, rounds, closed, leaves, found.swaps, roots)
+        return cls(found.origin, found.key, rounds, closed, leaves, found.swaps, roots, openings)
 
     @property
     def table(self) -> str:
@@ -83,21 +83,20 @@ class Game(NamedTuple):
 
     def steps(self) -> Iterator[ReplayStep]:
         """All events from TableOpened on; all steps have one table, which the next step changes."""
-        return replay_bundle(self.leaves, self.swaps)
+        return replay_bundle([*self.leaves, *self.openings], self.swaps)
 
     def moments(self) -> Iterator[ReplayStep]:
         """All events, each with a copy of the table that may be kept and compared with others."""
         return (step._replace(table=copy_table(step.table)) for step in self.steps())
 
 
-def replay_bundle(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[ReplayStep]:
-    """The steps of the verified `leaves` of one table, from its first event on.
+def replay_bundle(lines: Sequence[bytes], swaps: Iterable[Swap]) -> Iterator[ReplayStep]:
+    """The steps of the leaves among the verified `lines` of one table, from its first event on.
 
     `swaps` are those that the verifier recomputed; without them cards stay unknown.
     """
     table, known = Table(), {swap.version: swap for swap in swaps}
-    for text in leaves:
-        leaf = read_leaf(text)
+    for leaf in read_leaves(lines):
         swap = known.get(leaf["version"])
         hidden: Mapping[str, int] = {} if swap is None else {"j": swap.j}
         event = codec.decode(leaf["type"], leaf["v"], leaf["public"], hidden)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, assert_never
 
 from dealer.game import events
 from dealer.game.cards import UNKNOWN
-from dealer.game.events import Event
+from dealer.game.events import PROGRAM, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Event
 from dealer.game.names import safe_text
 from dealer.game.rules import PRACTICE
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
-from dealer.game.state import PROGRAM, READMIT, SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.state import READMIT, SEAT_CHANGE, Table
 from dealer.history.pile_titles import NO_GAMES, NO_TITLES, GameTitles, Titles, title_of, titles_at
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
@@ -57,16 +57,16 @@ TableEvent = (
 
 
 def describe_all(
-    leaves: Iterable[str | bytes],
+    lines: Sequence[bytes],
     swaps: Iterable[Swap],
     games: GameTitles = NO_GAMES,
 ) -> Iterator[Sentence]:
-    """An English sentence for each of the verified `leaves` of one table, from its first event on.
+    """An English sentence for each leaf among the verified `lines` of one table, from its first on.
 
     `swaps` are those that the verifier recomputed; without them a card is written as `??`. `games`
     are titles of piles by plain name, by game.
     """
-    for step in replay_bundle(leaves, swaps):
+    for step in replay_bundle(lines, swaps):
         yield describe(step, titles=titles_at(step.table, games))
 
 

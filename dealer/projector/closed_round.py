@@ -15,7 +15,7 @@ import msgspec
 from dealer.eventlog import EventRecord
 from dealer.eventlog.keys import RoundCipher
 from dealer.game import events
-from dealer.game.events import Event
+from dealer.game.events import HIDDEN_TYPES, Event
 from dealer.game.stacks import hand
 from dealer.game.state import Table
 from dealer.projector.changes import Changes, RoundEnded, StreamKey
@@ -112,11 +112,15 @@ class ClosedRound(Folding):
         into.extend(self.changes)
 
     def _decrypt(self, rows: Sequence[EventRecord]) -> dict[int, bytes]:
-        """The hidden parts by version, without the secret of RoundOpened, which has no commitment.
+        """The hidden parts by version, without the secret of RoundOpened, and without salts.
 
         The rows of this process have none any more.
         """
-        stored = {row.version: row.hidden for row in rows if row.commitment is not None}
+        stored = {
+            row.version: row.hidden
+            for row in rows
+            if row.commitment is not None and row.type in HIDDEN_TYPES
+        }
         parts = [part for part in stored.values() if part is not None]
         if len(parts) < len(stored):
             missing = next(version for version, part in stored.items() if part is None)

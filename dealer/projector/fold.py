@@ -118,11 +118,10 @@ class Folding:
     # Table and seats
 
     def table_opened(self, event: events.TableOpened, at: int) -> None:
-        name = event.rules.get("name")
         row = TableRow(
-            self.stream.id, self.stream.table.hex(), name if isinstance(name, str) else None,
-            event.origin, event.key.hex(), dump(dict(event.rules)), opened_at=at, closed_at=None,
-            rounds=0, events=0,
+            self.stream.id, self.stream.table.hex(), event.name, event.origin,
+            event.key.hex(), dump(dict(event.rules)), opened_at=at, closed_at=None, rounds=0,
+            events=0,
         )  # fmt: skip
         self.changes.add(row)
 

@@ -1,15 +1,18 @@
 """Bundle: the complete log of a table in one file, which can be verified offline.
 
 A bundle is JSON Lines in canonical form: the header `{"bundle":"dealer/v1","key":…,"origin":…}`,
-the leaves in order, so that the line number of a leaf, counted from 0, is its version, and
-`{"checkpoint":note}` in ascending order of size, the last one over the whole log. It contains no
-hidden parts and no salts: they are recomputed from the revealed secrets of the rounds.
+the leaves in order, so that the line number of a leaf, counted from 0, is its version, the openings
+of what people wrote (`opened`), `{"opened":…,"salt":…,"version":…}` in ascending order of version,
+and `{"checkpoint":note}` in ascending order of size, the last one over the whole log. Hidden parts
+and their salts are not in it: they are recomputed from the revealed secrets of the rounds.
 """
 
 from __future__ import annotations
 
+import json
 import zlib
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from dealer.game.events import PROTOCOL
 from dealer.proof.canonical import dump
@@ -27,6 +30,11 @@ A bundle is mostly digests and becomes about 4 times shorter.
 SHORTEST_LINE = 17
 """Bytes of the shortest line that a bundle may have, `{"checkpoint":""}`."""
 
+LEAF = b'{"at":'
+OPENED = b'{"opened":'
+CHECKPOINT = b'{"checkpoint":'
+"""How the lines after the header begin."""
+
 DECOMPRESSED = "the file was compressed with gzip; it was decompressed"
 UNMARKED = "a byte order mark was put before the first line; it was removed"
 LINE_ENDS = "line ends were changed to CRLF; they were changed back"
@@ -37,6 +45,11 @@ LAST_NEWLINE = "the newline at the end was missing; it was added"
 def header(*, origin: str, key: bytes) -> str:
     """The first line; `key` is the house's public key, 32 bytes."""
     return dump({"bundle": PROTOCOL, "key": key.hex(), "origin": origin})
+
+
+def opened(version: int, part: Mapping[str, Any], salt: bytes) -> str:
+    """The line that opens what was written in the event of this version; `salt` has 32 bytes."""
+    return dump({"opened": part, "salt": salt.hex(), "version": version})
 
 
 def checkpoint(note: str) -> str:
@@ -57,6 +70,17 @@ def read(data: bytes) -> list[bytes]:
         start, length = end + 1, end - start
     lines.append(data[start:])
     return lines
+
+
+def read_leaves(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """The leaves of a verified bundle in order, each with its opened part among `public`."""
+    openings = (json.loads(line) for line in lines if line.startswith(OPENED))
+    parts = {opening["version"]: opening["opened"] for opening in openings}
+    for line in lines:
+        if line.startswith(LEAF):
+            leaf = json.loads(line)
+            leaf["public"] |= parts.get(leaf["version"], {})
+            yield leaf
 
 
 class Restored(NamedTuple):

@@ -2,25 +2,26 @@
 
 An event's public part is canonical JSON (JCS, see `canonical`) with the fields of its class in
 `dealer.game.events`, except the hidden one (`source` is the member `from`): numbers and strings as
-they are, bytes as lower-case hex. Its hidden part is one member, `j` or `card`. The leaf of an
-event is the canonical object
+they are, bytes as lower-case hex. Its hidden part is one member, `j` or `card`. The members of its
+opened part are public, too, but not in its leaf (`opened`). The leaf of an event is the canonical
+object
 
     {"at":…,"commit":"…","public":{…},"table":"…","type":"…","v":…,"version":…}
 
-with `commit` only if the hidden part is committed to. A stored leaf is never rewritten: upcasters
-convert the decoded public part for newer code and leave the stored bytes unchanged.
+with `commit` only if a hidden or opened part is committed to. A stored leaf is never rewritten:
+upcasters convert the decoded public part for newer code and leave the stored bytes unchanged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from json.encoder import encode_basestring
 from typing import Any
 
 from dealer.errors import UnknownEvent
 from dealer.game import events
-from dealer.game.events import PROTOCOL, TYPES, Event, EventType
+from dealer.game.events import FORGOTTEN, OPENED_TYPES, PROTOCOL, TYPES, Event, EventType
 from dealer.proof.canonical import dump
 
 quote = encode_basestring
@@ -33,8 +34,11 @@ Upcaster = Callable[[Members], Members]
 UPCASTERS: Mapping[tuple[str, int], Upcaster] = {}
 """(type, v) → a pure function from the public part in schema v to schema v + 1."""
 
-SCHEMAS: dict[str, int] = dict.fromkeys(TYPES, 1)
-"""The schema number under which each type is written; all are still at their first schema."""
+SCHEMAS: dict[str, int] = {name: 1 + (name in OPENED_TYPES) for name in TYPES}
+"""The schema number under which each type is written: 2 of those with an opened part, else 1."""
+
+WITHHELD = {"name": FORGOTTEN, "reason": "", "text": ""}
+"""What an event has in place of the members of an opened part that is withheld."""
 
 _BYTES = {"key", "commitment", "digest", "nonce", "salt", "secret"}
 _RENAMED = {"source": "from"}
@@ -118,8 +122,8 @@ def leaf(
 def decode(type: str, v: int, public: Members, hidden: Members) -> Event:
     """The event with these parts; `hidden` is empty for a reader who may not know it.
 
-    Raises UnknownEvent for an unknown type or schema, and for parts without the members of the
-    type.
+    `public` has the opened part, too, unless that is withheld: then see `WITHHELD`. Raises
+    UnknownEvent for an unknown type or schema, and for parts without the members of the type.
     """
     read = _READERS.get(type)
     if read is None or not 1 <= v <= SCHEMAS[type]:
@@ -156,18 +160,18 @@ def _reader(kind: type[Any]) -> Callable[[Members, Members], Event]:
         (_RENAMED.get(field.name, field.name), _CONVERT.get(field.name), field.name == kind.HIDDEN)
         for field in fields(kind)
     ]
+    absent = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
+    absent = {name: WITHHELD[name] for name in kind.OPENED if name in WITHHELD} | absent
 
     def read(public: Members, hidden: Members) -> Event:
         values = []
         for name, convert, is_hidden in plan:
             if is_hidden:
                 values.append(hidden.get(name))
-            elif name == "bot":
-                values.append(public.get(name, False))
+            elif name in absent and name not in public:
+                values.append(absent[name])
             elif convert is None:
                 values.append(public[name])
-            elif name == "key":
-                values.append(convert(public.get(name)))
             else:
                 values.append(convert(public[name]))
         event: Event = kind(*values)
@@ -176,16 +180,12 @@ def _reader(kind: type[Any]) -> Callable[[Members, Members], Event]:
     return read
 
 
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else bytes.fromhex(text)
-
-
 def _slots(texts: list[str]) -> tuple[bytes, ...]:
     return tuple(map(bytes.fromhex, texts))
 
 
 _CONVERT: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_BYTES, _bytes),
+    **dict.fromkeys(_BYTES, bytes.fromhex),
     "slots": _slots,
     "deck": tuple,
 }

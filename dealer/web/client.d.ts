@@ -498,9 +498,9 @@ export interface TableState {
   readonly origin: string;
   /** The key that its checkpoints are signed with, 64 hex digits. */
   readonly key: string | null;
-  /** The table's name, from its rules; null if it has none. */
+  /** The table's name; null if it has none. */
   readonly name: string | null;
-  /** The rules as they were given. */
+  /** The rules as they were given, with the name. */
   readonly rules: Rules;
   /** Who may do each action, with the preset filled in. */
   readonly who: Readonly<Record<Action, Who>>;
@@ -617,7 +617,7 @@ export interface TableEventOf<Type extends keyof Events> {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly type: Type;
-  /** The public part, as it is in the log. */
+  /** What all may know: the public part of the log, and what people wrote, which it commits to. */
   readonly public: Readonly<Events[Type]>;
   /** The code of the card that was drawn, moved, shown or peeked at, if this viewer may know it. */
   readonly card: string | null;
@@ -625,9 +625,9 @@ export interface TableEventOf<Type extends keyof Events> {
   readonly live: boolean;
 }
 
-/** The public part of each type of event. Digests, nonces and salts are 64 hex digits. */
+/** What all may know of each type of event. Digests, nonces and salts are 64 hex digits. */
 export interface Events {
-  TableOpened: { protocol: string; origin: string; key: string; rules: Rules };
+  TableOpened: { protocol: string; origin: string; key: string; rules: Rules; name?: string };
   SeatTaken: { seat: number; name: string; key?: string; bot?: true };
   SeatLeft: { seat: number };
   SeatVacated: { seat: number; by: "host" | "service"; reason: string };

@@ -68,8 +68,10 @@ export interface Report {
   notes: string[];
   /** `size`: of the newest checkpoint that the key cosigned. */
   cosigners: { key: string; name: string; count: number; size: number }[];
-  /** The leaves that are withheld, because they named a person; type and seat are the house's word. */
-  tombstones: { version: number; type: string; seat: number }[];
+  /** The versions of the events whose opening, what people wrote in them, is withheld. */
+  withheld_parts: number[];
+  /** If a player is withheld, by key: the heads signed by players whom no opening names. */
+  withheld_cosigners: Record<string, number>;
 }
 
 /** What a practice table was laid out from by its rule, and what the given source proves of that. */
@@ -174,6 +176,10 @@ export function slotCommitment(
 export function eventCommit(
   table: Uint8Array, saltKey: Uint8Array, version: number, hidden: string,
 ): string;
+/** The commitment to what people wrote in an event. */
+export function openedCommit(
+  table: Uint8Array, version: number, salt: Uint8Array, part: Record<string, unknown>,
+): string;
 /** The random words of a shuffle of `n` cards, with a read position. */
 export class Tape {
   constructor(secret: Uint8Array, nonces: Uint8Array[], root: Uint8Array, k: number, n: number);
@@ -222,7 +228,8 @@ export function isOrigin(value: unknown): boolean;
 export function leafText(leaf: any): string;
 export function seatOf(stack: string): number | null;
 export function checkLeaf(line: number, leaf: any, parts: any): void;
-export const EVENT_MEMBERS: Map<string, any>;
+export function schemaOf(type: unknown): number | undefined;
+export function partOf(leaf: any, opened: any): any;
 export const SEAT_GIVEN_UP: string[];
 export const CHECKPOINT_TYPES: string[];
 export const INSECURE_RULE: string;

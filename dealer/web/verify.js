@@ -10,8 +10,9 @@
  *         exit code 0: fair, 1: not, 3: a practice table without a fault, which is no fair deal
  *     import { linesOf, restore, verify } from "./verify.js"        in a browser
  *
- * A bundle is a header line, one line for each event (a leaf of a Merkle tree), and then the
- * checkpoints that the house signed. The checks run in this order and stop at the first fault:
+ * A bundle is a header line, one line for each event (a leaf of a Merkle tree), the openings of what
+ * people wrote, and then the checkpoints that the house signed. The checks run in this order and stop
+ * at the first fault:
  *
  *     1 form      each line is in canonical form
  *     2 heads     the house signed this log, wherever it had to
@@ -72,7 +73,7 @@ async function inCheck(check, line, step) {
  *   remarks: ReturnType<typeof noRemarks>, swaps: Swap[],
  *   seals: number[], origin: string, key: string, saved: number, notes: string[],
  *   cosigners: { key: string, name: string, count: number, size: number }[],
- *   tombstones: { version: number, type: string, seat: number }[] }} Report
+ *   withheld_parts: number[], withheld_cosigners: Record<string, number> }} Report
  *
  * @param {Iterable<string | Uint8Array>} lines
  * @param {object} [options]
@@ -103,14 +104,14 @@ export async function verify(
     seals: [], // of closed rounds: the first slot of each; a shuffle of one card has no swap
     origin: "", key: "", saved: notes.length, notes: undone,
     cosigners: [], // { key, name, count, size }: size of the newest head that key cosigned
-    tombstones: [], // { version, type, seat } of all withheld leaves
+    withheld_parts: [], // versions of the events whose opening is not in the bundle
+    withheld_cosigners: {}, // by key: how often a player signed whom no opening names
   };
   try {
     const parts = await readForm(bundle, (done) => progress?.(done, total));
     report.origin = parts.origin;
     report.key = parts.key;
-    report.tombstones = parts.leaves.filter(({ hash }) => hash !== undefined)
-      .map(({ version, type, public: { seat } }) => ({ version, type, seat }));
+    report.withheld_parts = openParts(parts);
     const roots = await checkHeads(parts, key instanceof Uint8Array ? hex(key) : key, report);
     await checkSaved(parts, notes);
     report.practice = practiceOf(parts);
@@ -480,19 +481,13 @@ function sha256Block(hash, view, at) {
   hash[4] += e; hash[5] += f; hash[6] += g; hash[7] += h;
 }
 
-const SHA_START = Int32Array.of(
-  0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-);
-const SHA_K = Int32Array.of(
-  0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-  0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-  0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-  0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-  0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-  0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-  0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-  0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-);
+/** The first primes: the numbers of SHA-2 are, by definition, bits of their roots' fractions. */
+const PRIMES = [2];
+for (let n = 3; PRIMES.length < 80; n += 2) if (PRIMES.every((p) => n % p)) PRIMES.push(n);
+
+// Of a number, Int32Array keeps the last 32 bits before the point.
+const SHA_START = Int32Array.from(PRIMES.slice(0, 8), (prime) => Math.sqrt(prime) * 2 ** 32);
+const SHA_K = Int32Array.from(PRIMES.slice(0, 64), (prime) => Math.cbrt(prime) * 2 ** 32);
 
 /** HMAC (RFC 2104) with a hash of blocks of `size` bytes, under a key of at most so many. */
 function hmac(hash, size, key, data) {
@@ -559,11 +554,9 @@ function sha512(data) {
 /** @type {{ start: bigint[], k: bigint[] } | null} */
 let numbers512 = null;
 
-/** By definition, the first 64 bits of the fractional parts of roots of the first primes. */
+/** The first 64 bits of the fractions, which floating-point numbers do not hold. */
 function sha512Numbers() {
   if (numbers512) return numbers512;
-  const primes = [];
-  for (let n = 2; primes.length < 80; n++) if (primes.every((p) => n % p)) primes.push(n);
   const bits = (prime, power) => {
     const aim = BigInt(prime) << (64n * power);
     let [low, high] = [0n, 1n << 70n];
@@ -575,8 +568,8 @@ function sha512Numbers() {
     return BigInt.asUintN(64, low);
   };
   numbers512 = {
-    start: primes.slice(0, 8).map((prime) => bits(prime, 2n)),
-    k: primes.map((prime) => bits(prime, 3n)),
+    start: PRIMES.slice(0, 8).map((prime) => bits(prime, 2n)),
+    k: PRIMES.map((prime) => bits(prime, 3n)),
   };
   return numbers512;
 }
@@ -690,7 +683,7 @@ function checkValue(value, unfit, depth) {
 /** Whether a value is an integer from 0 to 2^53−1. */
 export const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 
-/** The canonical text of a parsed leaf. */
+/** The canonical text of a parsed leaf, or of an opened part. */
 export function leafText(leaf) {
   checkValue(leaf, UNFIT, DEPTH_MAX);
   return canonical(leaf);
@@ -706,13 +699,12 @@ function canonical(value) {
 
 // ————————————————————————————————————————————— form —————————————————————————————————————————————
 //
-// Line 0 is the header, then come leaves, then checkpoints. Each line is canonical and has exactly
-// the members of its kind, with their types. A leaf's version is its line number, its table is the
-// header's, its time is not before that of the previous leaf, and `v` is 1; TableOpened is the
-// first leaf and no other; `commit` is present exactly where there is a hidden part.
-//
-// A tombstone is in place of a leaf that named a person. It has the leaf's hash, and as the house's
-// word its time, its type and those members of its public part that name no person.
+// Line 0 is the header, then come leaves, then openings, then checkpoints. Each line is canonical and
+// has exactly the members of its kind, with their types. A leaf's version is its line number, its
+// table is the header's, its time is not before that of the previous leaf, and `v` is the schema of
+// its type; TableOpened is the first leaf and no other; `commit` is present exactly where there is a
+// hidden part or one that people wrote. Openings are in order of their versions, at most one of each,
+// and only of leaves that have such a part. Whether they open it is checked with the event.
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
@@ -742,13 +734,13 @@ const IN_ROUND = { round: isFromOne };
 const IN_SHUFFLE = { round: isFromOne, k: isNumber };
 
 /** The members of each event type's public part; a name with `?` is optional. */
-export const EVENT_MEMBERS = new Map(Object.entries({
+const EVENT_MEMBERS = new Map(Object.entries({
   TableOpened: { protocol: is(PROTOCOL), origin: isOrigin, key: isBytes32, rules: isObject },
-  SeatTaken: { seat: isFromOne, name: isText, "key?": isBytes32, "bot?": (value) => value === true },
+  SeatTaken: { seat: isFromOne, "bot?": (value) => value === true },
   SeatLeft: { seat: isFromOne },
-  SeatVacated: { seat: isFromOne, by: is("host", "service"), reason: isTextUpTo(256) },
+  SeatVacated: { seat: isFromOne, by: is("host", "service") },
   HostTransferred: { seat: isFromOne },
-  NoteAdded: { seat: isNumber, kind: matches(/^[a-z0-9._-]{1,64}$/), text: isTextUpTo(2048) },
+  NoteAdded: { seat: isNumber, kind: matches(/^[a-z0-9._-]{1,64}$/) },
   RoundOpened: {
     ...IN_ROUND, deck: isDeck, entropy: is("players", "house"),
     commit_ms: isNumber, reveal_ms: isNumber, commitment: isBytes32,
@@ -775,28 +767,56 @@ export const EVENT_MEMBERS = new Map(Object.entries({
   TableClosed: {},
 }));
 
-const LEAF = {
-  at: isInteger, public: isObject, table: matches(/^[0-9a-f]{32}$/),
-  type: (value) => EVENT_MEMBERS.has(value), v: is(1), version: isInteger, "commit?": isBytes32,
-};
+const isSeatChange = matches(/^[1-9][0-9]{0,9}-[1-9][0-9]{0,9}$/);
 
-const TOMBSTONE = { at: isInteger, hash: isBytes32, public: isObject, version: isInteger };
-
-/** What a tombstone keeps of the public part of an event. */
-const KEPT = new Map(Object.entries({
-  SeatTaken: { seat: isFromOne },
-  SeatVacated: { seat: isFromOne, by: is("host", "service") },
-  NoteAdded: { seat: isNumber },
+/** The texts of the notes that only the server writes, by kind: public, as they name no person. */
+const SERVER_NOTES = new Map(Object.entries({
+  take_back: matches(/^[1-9][0-9]{0,14}(-[1-9][0-9]{0,14})?$/),
+  seat_move: isSeatChange,
+  seat_offer: isSeatChange,
+  program: matches(/^[ -~]{1,256}$/),
 }));
 
-/** Whether a leaf has a hidden part: j of a swap, the card of a draw or of a move to a hand. */
-const hides = (leaf) =>
-  leaf.type === "CardsSwapped" || leaf.type === "CardDrawn" ||
-  (leaf.type === "CardMoved" && seatOf(leaf.public.to) !== null);
+/** The members of what people write, by type of event. */
+const PARTS = new Map(Object.entries({
+  TableOpened: { name: isText },
+  SeatTaken: { name: isText, "key?": isBytes32 },
+  SeatVacated: { reason: isTextUpTo(256) },
+  NoteAdded: { text: isTextUpTo(2048) },
+}));
+
+/** The schema of a type of event; undefined of an unknown one. */
+export const schemaOf = (type) => (EVENT_MEMBERS.has(type) ? (PARTS.has(type) ? 2 : 1) : undefined);
+
+const LEAF = {
+  at: isInteger, public: isObject, table: matches(/^[0-9a-f]{32}$/),
+  type: (value) => EVENT_MEMBERS.has(value), v: isInteger, version: isInteger,
+  "commit?": isBytes32,
+};
+const OPENING = { opened: isObject, salt: isBytes32, version: isInteger };
+
+/** The members that the public part of an event must have. */
+function membersOf({ type, public: { kind } }) {
+  const text = type === "NoteAdded" ? SERVER_NOTES.get(kind) : undefined;
+  return { ...EVENT_MEMBERS.get(type), ...(text && { text }) };
+}
+
+/** Whether a leaf must commit to something: j, a card that goes into a hand, or what people write. */
+function mustCommit({ type, public: { to, kind } }) {
+  if (type === "CardMoved") return seatOf(to) !== null;
+  if (type === "NoteAdded") return !SERVER_NOTES.has(kind);
+  return ["CardsSwapped", "CardDrawn", "SeatTaken", "SeatVacated"].includes(type);
+}
+
+/** Whether an event has an opened part: what people write, to which its leaf commits. */
+const hasPart = ({ type, commit }) => PARTS.has(type) && commit !== undefined;
 
 async function readForm(lines, progress) {
   if (lines.length === 0) throw new Fault("form", 0, "There is no header: the bundle is empty.");
-  const parts = { key: "", origin: "", table: "", leaves: [], hashes: [], notes: [] };
+  const parts = {
+    key: "", origin: "", table: "", leaves: [], hashes: [], openings: [], notes: [],
+    wrong: new Map(), // by version, what is wrong with its opening
+  };
   for (let line = 0; line < lines.length; line++) {
     await inCheck("form", line, () => readLine(line, lines[line], parts));
     if (line % PROGRESS_EVERY === 0) await progress(line);
@@ -815,11 +835,16 @@ function readLine(line, text, parts) {
     parts.notes.push({ line, note: value.checkpoint });
   } else if (parts.notes.length) {
     fail("Only checkpoints may follow a checkpoint.");
-  } else if (isObject(value) && Object.hasOwn(value, "tombstone")) {
-    checkMembers("A tombstone's line", value, { tombstone: isObject });
-    checkTombstone(line, value.tombstone, parts);
-    parts.leaves.push(value.tombstone);
-    parts.hashes.push(unhex(value.tombstone.hash));
+  } else if (isObject(value) && Object.hasOwn(value, "opened")) {
+    checkMembers("An opening", value, OPENING);
+    const { version } = value;
+    if (version <= (parts.openings.at(-1)?.version ?? 0)) {
+      fail("Openings must be in order of version, at most one of each.");
+    }
+    if (!hasPart(parts.leaves[version - 1] ?? {})) fail(`Version ${version} has no opened part.`);
+    parts.openings.push(value);
+  } else if (parts.openings.length) {
+    fail("Only openings and checkpoints may follow an opening.");
   } else {
     checkLeaf(line, value, parts);
     parts.leaves.push(value);
@@ -836,24 +861,17 @@ function readLine(line, text, parts) {
  */
 export function checkLeaf(line, leaf, parts) {
   checkMembers("A leaf", leaf, LEAF);
-  checkMembers(`The public part of ${leaf.type}`, leaf.public, EVENT_MEMBERS.get(leaf.type));
+  checkMembers(`The public part of ${leaf.type}`, leaf.public, membersOf(leaf));
+  if (leaf.v !== schemaOf(leaf.type)) fail(`The schema of ${leaf.type} is ${schemaOf(leaf.type)}.`);
   if (leaf.version !== line) fail(`The leaf of version ${line} is expected here.`);
   if (leaf.table !== parts.table) fail("This leaf belongs to another table.");
   if (leaf.at < (parts.leaves.at(-1)?.at ?? 0)) fail("Its time is before the previous leaf's.");
   if ((leaf.type === "TableOpened") !== (line === 1)) {
     fail("TableOpened must be the first event, and no other.");
   }
-  if (Object.hasOwn(leaf, "commit") !== hides(leaf)) {
-    fail("`commit` must be present exactly where there is a hidden part.");
+  if (leaf.type !== "TableOpened" && Object.hasOwn(leaf, "commit") !== mustCommit(leaf)) {
+    fail("`commit` must be present exactly where there is a hidden or an opened part.");
   }
-}
-
-function checkTombstone(line, stone, parts) {
-  checkMembers("A tombstone", stone, { ...TOMBSTONE, type: (type) => KEPT.has(type) });
-  checkMembers(`The tombstone of a ${stone.type}`, stone.public, KEPT.get(stone.type));
-  if (stone.version !== line) fail(`The leaf of version ${line} is expected here.`);
-  if (line === 1) fail("TableOpened is withheld.");
-  if (stone.at < parts.leaves.at(-1).at) fail("Its time is before the previous leaf's.");
 }
 
 function checkMembers(what, value, shape) {
@@ -876,10 +894,11 @@ function checkMembers(what, value, shape) {
 // First, the key that the caller gave is the header's (line 0), and TableOpened has the header's
 // key and origin (line 1). Then each checkpoint (its own line): it is a well-formed note of this
 // origin, covers more leaves than the one before and no more than there are; the house's key signed
-// it; its root is that of the leaves; and each key that some SeatTaken names has at most one
-// signature line, a valid cosignature (lines by other keys are ignored, as C2SP requires). Last,
-// there is a checkpoint at every EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
-// last leaf (the line is that of the leaf without one).
+// it; its root is that of the leaves; and each key in a right opening of some SeatTaken has at most
+// one signature line, a valid cosignature (lines by other keys are ignored, as C2SP requires; if a
+// SeatTaken is withheld they are listed, but not counted). Last, there is a checkpoint at every
+// EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the last leaf (the line is that of
+// the leaf without one).
 
 /** After these events the player no longer holds the seat. */
 export const SEAT_GIVEN_UP = ["SeatLeft", "SeatVacated"];
@@ -896,6 +915,8 @@ async function checkHeads(parts, pinned, report) {
     throw new Fault("heads", 1, "TableOpened names another key or origin than the header.");
   }
   const cosigners = cosignersOf(parts.leaves);
+  const withholdsPlayer =
+    report.withheld_parts.some((version) => parts.leaves[version - 1].type === "SeatTaken");
   const roots = new Map();
   const tree = new Tree();
   for (const { line, note } of parts.notes) {
@@ -905,6 +926,7 @@ async function checkHeads(parts, pinned, report) {
       if (head.size > parts.leaves.length) fail("It covers more leaves than there are.");
       while (tree.size < head.size) tree.append(parts.hashes[tree.size]);
       if (hex(tree.root()) !== hex(head.root)) fail("The house signed a different log.");
+      if (withholdsPlayer) countUnknown(head, cosigners, report.withheld_cosigners);
       for (const key of await cosignedBy(head, cosigners)) {
         const cosigner = cosigners.get(key);
         cosigner.count += 1;
@@ -920,7 +942,7 @@ async function checkHeads(parts, pinned, report) {
   return roots;
 }
 
-/** Every key that a SeatTaken names, with the last player name that it was used with. */
+/** Every key that the opening of a SeatTaken names, with the last name that it was used with. */
 function cosignersOf(leaves) {
   const cosigners = new Map();
   for (const { type, public: { key, name } } of leaves) {
@@ -928,6 +950,14 @@ function cosignersOf(leaves) {
     cosigners.set(key, { key, name, count: 0, size: 0 });
   }
   return cosigners;
+}
+
+/** Count, by key, the lines of a checkpoint that may be those of players who are withheld. */
+function countUnknown(head, cosigners, counts) {
+  const keys = head.signatures.map(({ name }) => COSIGNER_NAME.exec(name)?.[1]);
+  for (const key of [...new Set(keys)].sort()) {
+    if (key && !cosigners.has(key)) counts[key] = (counts[key] ?? 0) + 1;
+  }
 }
 
 function checkDue(leaves, roots) {
@@ -1076,7 +1106,7 @@ export function requireLeaves({ size }) {
 // ————————————————————————————————————————————— saved ————————————————————————————————————————————
 //
 // First, each saved checkpoint is this table's, covers a leaf, is signed with the table's key, and
-// has no invalid cosignature by a key that some SeatTaken names (otherwise line 0). Then, in
+// has no invalid cosignature by a key that some SeatTaken opens (otherwise line 0). Then, in
 // the order given: this log is at least as long, and has the checkpoint's root at its size
 // (otherwise the line is that size).
 
@@ -1104,6 +1134,10 @@ async function checkSaved(parts, saved) {
 
 
 // ———————————————————————————————————————————— events ————————————————————————————————————————————
+//
+// Before its own check, the opening of what people wrote in an event is checked (secrets): it is
+// there, unless the last event is TableClosed; it is what the leaf commits to; and the part has
+// exactly the members of its type.
 //
 // The ledger is the table's state: the taken seats and, in the open round, the place of each card.
 // A card is { face, slot, commitment, reached, shown }, with `reached` true once a shuffle may have
@@ -1172,6 +1206,8 @@ async function replay(parts, roots, { remarks, swaps, seals, practice }, after) 
   const ledger = newLedger(parts.table, roots);
   Object.assign(ledger, { remarks, swaps, seals, secrets, laidOut });
   for (const leaf of parts.leaves) {
+    const wrong = parts.wrong.get(leaf.version);
+    if (wrong !== undefined) throw new Fault("secrets", leaf.version, wrong);
     await inCheck(EVENTS[leaf.type][0], leaf.version, () => applyEvent(ledger, leaf));
     await after(ledger, leaf);
   }
@@ -1252,6 +1288,60 @@ function checkHidden(ledger, round, leaf, hidden) {
   if (eventCommit(ledger.table, round.saltKey, leaf.version, hidden) !== leaf.commit) {
     fail("The event's commitment does not match the secret and the log.");
   }
+}
+
+
+// ———————————————————————————————————————— events: openings ——————————————————————————————————————
+
+// salt   = 32 random bytes, others for each event
+// commit = H(T("opened") ‖ lp(table, be64(version), salt, part))
+
+export const openedCommit = (table, version, salt, part) =>
+  hex(sha256(join(T("opened"), lp(table, be64(version), salt, utf8.encode(leafText(part))))));
+
+/** Throw RuleViolation unless part and salt open what people wrote in the event of this leaf. */
+function checkOpening({ table, type, version, commit }, part, salt) {
+  if (openedCommit(unhex(table), version, unhex(salt), part) !== commit) {
+    fail("The opening does not match the commitment of this event.");
+  }
+  checkMembers(`The opened part of ${type}`, part, PARTS.get(type));
+}
+
+/**
+ * What people wrote in the event of a leaf, as `opened` beside it says; throws RuleViolation if that
+ * is wrong, or missing.
+ */
+export function partOf(leaf, opened) {
+  if (hasPart(leaf) !== (opened !== undefined)) fail("An opening is missing, or one too many.");
+  if (opened === undefined) return {};
+  checkMembers("An opening", opened, { part: isObject, salt: isBytes32 });
+  checkOpening(leaf, opened.part, opened.salt);
+  return opened.part;
+}
+
+/**
+ * Put what people wrote among the public members of its leaf, where it is opened rightly, and list in
+ * `wrong` what is wrong elsewhere, by version. Returns the versions whose openings are withheld.
+ */
+function openParts(parts) {
+  const { leaves, openings, wrong } = parts;
+  const unopened = new Set(leaves.filter(hasPart).map(({ version }) => version));
+  for (const { opened, salt, version } of openings) {
+    const leaf = leaves[version - 1];
+    unopened.delete(version);
+    try {
+      checkOpening(leaf, opened, salt);
+      Object.assign(leaf.public, opened);
+    } catch (error) {
+      if (!(error instanceof RuleViolation)) throw error;
+      wrong.set(version, error.message);
+    }
+  }
+  if (leaves.at(-1).type === "TableClosed") return [...unopened];
+  for (const version of unopened) {
+    wrong.set(version, "The opening of this event is missing, and the table is not closed.");
+  }
+  return [];
 }
 
 
@@ -1860,15 +1950,6 @@ function answer(check, report) {
   return `yes, ${meaning(check, report)}`;
 }
 
-const WITHHELD = {
-  SeatTaken: (whose) => `who took ${whose}`,
-  SeatVacated: (whose) => `why ${whose} was vacated`,
-  NoteAdded: (whose) => `a note of ${whose}`,
-};
-
-const withheld = ({ version, type, seat }) =>
-  `version ${version}, ${WITHHELD[type](seat ? `seat ${seat}` : "the host or a service")}`;
-
 const OF_SOURCE = {
   "not given": "Whether they lay so is not checked: give that table's bundle as the source.",
   open: "Whether they lay so is not checked: round 1 is still open.",
@@ -1886,7 +1967,7 @@ function ofPractice({ fault, practice }) {
 }
 
 function counted(report) {
-  const { fault, remarks: r, cosigners, tombstones } = report;
+  const { fault, remarks: r, cosigners, withheld_parts, withheld_cosigners } = report;
   if (fault && !isOfEvents(fault.check)) return ["Nothing was counted: no event was checked."];
   const times = (count) => `${count} time${count === 1 ? "" : "s"}`;
   return [
@@ -1901,9 +1982,12 @@ function counted(report) {
     `Cosignatures: ${r.cosigned}.`,
     ...cosigners.map(({ key, name, count, size }) =>
       `Cosigned by ${name} ${times(count)}, last at size ${size}, under the key ${key}.`),
-    ...(tombstones.length === 0 ? [] : [
-      `Withheld leaves: ${tombstones.length}. That they are such events is the house's word, and ` +
-        `it cannot be checked what they say: ${tombstones.map(withheld).join("; ")}.`,
+    ...Object.entries(withheld_cosigners).map(([key, count]) =>
+      `Cosignatures that are not counted, since their player is withheld or unknown: ${count}, ` +
+        `under the key ${key}.`),
+    ...(withheld_parts.length === 0 ? [] : [
+      `Names or texts withheld: ${withheld_parts.length} (of the versions ` +
+        `${withheld_parts.join(", ")}). Nothing else of the log is missing.`,
     ]),
     r.pinned
       ? "The table's key is the one you gave."

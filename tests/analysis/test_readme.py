@@ -39,8 +39,8 @@ def run(program: str, on_sqlite: Recorded, folder: Path) -> str:
 def test_the_first_example(on_sqlite: Recorded, tmp_path: Path) -> None:
     lines = run(EXAMPLES[0], on_sqlite, tmp_path).splitlines()
     assert lines[65].startswith("66 1793563215900 CardDrawn CardDrawn(round=1, seat=1, source=")
-    assert lines[213] == "['Kd', '9d']"
-    assert lines[214].startswith("0 sealed [(51, 38, (61346,)), ")
+    assert lines[213] == "['As', 'Qs']"
+    assert lines[214].startswith("0 sealed [(51, 0, (57668,)), ")
     assert lines[-1] == "True"
 
 
@@ -54,7 +54,7 @@ def test_the_example_with_a_bundle(on_sqlite: Recorded, tmp_path: Path) -> None:
     with dealer.open_log(on_sqlite.url) as log:
         lines = log.bundle(log.tables()[0].table)
     (tmp_path / "game.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert run(EXAMPLES[2], on_sqlite, tmp_path) == "['Jh', '6d', '4s'] 3\n"
+    assert run(EXAMPLES[2], on_sqlite, tmp_path) == "['Th', 'Kh', 'Jh'] 3\n"
 
 
 def test_three_lines_with_pandas(on_sqlite: Recorded, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from dealer.cli.demo_game import play
 from dealer.gateway.pages.self_contained_page import audit_page
 from dealer.proof.bundle import DECOMPRESSED, LINE_ENDS, UNMARKED
 from tests.browser.conftest import PHONE
+from tests.proof.log_builder import openings_of
+from tests.proof.test_verify import everything
 from tests.web.forged_bundles import Base, dump
 from tests.web.js_verifier import Line
 from tests.web.played_tables import Played, real_tables
@@ -360,6 +362,19 @@ async def test_an_unsigned_log_is_reported(open_page, tables, tmp_path) -> None:
         "form": "passed", "heads": "failed", **dict.fromkeys(CHECKS[2:], "not checked"),
     }  # fmt: skip
     await expect(page.locator("#no-replay")).to_contain_text("Nothing can be replayed")
+
+
+async def test_withheld_names_are_counted_and_no_fault(open_page, axe, tmp_path) -> None:
+    lines = everything().lines()
+    opened = openings_of(lines)
+    page = await open_page("/audit#round=1&step=start")
+    await checked(page, written([line for line in lines if line not in opened], tmp_path))
+    assert await answers(page) == UNSAVED
+    counted = page.locator("#counted")
+    await expect(counted).to_contain_text(f"Names or texts withheld: {len(opened)} (events ")
+    await expect(counted).to_contain_text("Cosignatures that are not counted, since their player")
+    await expect(page.get_by_text("— (seat 2) sits down.").first).to_be_attached()
+    await axe(page)
 
 
 async def test_a_file_that_other_tools_changed_is_restored(

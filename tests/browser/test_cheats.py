@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from playwright.async_api import WebSocketRoute, expect
+from playwright.async_api import Page, WebSocketRoute, expect
 
 from dealer.proof.checkpoint import open_note
 from dealer.service import CommitNotice, LiveTable
@@ -93,18 +93,41 @@ async def test_a_false_root_is_reported(malicious, open_page) -> None:
 
     def altered(_: LiveTable, notice: CommitNotice) -> CommitNotice:
         entries = [
-            replace(entry, leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
+            replace(entry, leaf=entry.leaf.replace('"seat":3', '"seat":4'))
+            for entry in notice.entries
         ]
         return replace(notice, entries=entries)
 
     ada, bob = await at_a_table(open_page, "Ada", "Bob")
     malicious.change_notices_of_seat(2, altered)
-    cleo = PlayerPage(await open_page(ada.page.url[ada.page.url.index("/tables") :]), "Cleo")
-    await cleo.sit_down()
-    await bob.expect_log("Clio sat down at seat 3.")
+    await PlayerPage(await open_page(path_of(ada.page)), "Cleo").sit_down()
+    await bob.expect_log("Cleo sat down at seat 4.")
     await ada.do("Shuffle and start")
     await expect_accusation(bob, "The server signed a different log than the one it showed here")
     await expect_no_accusation(ada)
+
+
+async def test_a_false_name_is_reported(malicious, open_page) -> None:
+    """One player is sent another name than the one that the signed log commits to."""
+
+    def altered(_: LiveTable, notice: CommitNotice) -> CommitNotice:
+        entries = [
+            replace(entry, private=entry.private.replace('"Cleo"', '"Clio"'))
+            for entry in notice.entries
+        ]
+        return replace(notice, entries=entries)
+
+    ada, bob = await at_a_table(open_page, "Ada", "Bob")
+    malicious.change_notices_of_seat(2, altered)
+    await PlayerPage(await open_page(path_of(ada.page)), "Cleo").sit_down()
+    await expect_accusation(bob, "The server sent another name or text")
+    await expect(bob.page.get_by_text("Clio")).to_have_count(0)
+    await ada.expect_log("Cleo sat down at seat 3.")
+    await expect_no_accusation(ada)
+
+
+def path_of(page: Page) -> str:
+    return page.url[page.url.index("/tables") :]
 
 
 async def test_a_changed_request_is_reported(server, open_page) -> None:

@@ -79,7 +79,7 @@ class Received:
         if method in ("event", "events"):
             received = params["list"] if method == "events" else [params]
             for event in received:
-                bare = {name: event[name] for name in event if name != "private"}
+                bare = {name: event[name] for name in event if name not in ("private", "opened")}
                 self.leaves[event["version"]] = canonical.encode(bare)
             self._reach(length, received[-1]["version"])
         elif method == "checkpoint":

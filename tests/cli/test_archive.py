@@ -20,9 +20,9 @@ import pytest
 
 from dealer import cli
 from dealer.proof.bundle import read
-from dealer.proof.tombstones import forget
 from dealer.proof.verify import verify
 from dealer.service.operations import archiver
+from dealer.service.operations.forgetting import forget
 
 from .conftest import Ask, Played, Serve
 
@@ -370,11 +370,9 @@ def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Se
         "tables", "archive", played.closed, *options, "--forget", names[1], "--why", "asked"
     )
     assert answer.code == 0, answer.err
-    (count, noun, versions) = re.findall(
-        r"tombstones for (\d+) (\w+): (.*)\.$", answer.out.strip()
-    )[0]
+    (count, noun, versions) = re.findall(r"withholds (\d+) (.*): (.*)\.$", answer.out.strip())[0]
     assert len(versions.split(", ")) == int(count)
-    assert noun == ("event" if count == "1" else "events")
+    assert noun == ("name or text" if count == "1" else "names or texts")
     data = check_file(file, played)
     assert names[1].encode() not in data
     assert rows(played, "SELECT sha256, length FROM archived") == [
@@ -383,7 +381,7 @@ def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Se
     entries = [json.loads(one) for one in ask("journal", "--database", played.url, "--json").lines]
     assert [one["what"] for one in entries[:3]] == ["forget", "forget", "archive"]
     assert names[1] not in json.dumps(entries)
-    assert "Withheld leaves: " in ask("verify", file).out
+    assert "Names or texts withheld: " in ask("verify", file).out
     assert names[1] not in ask("history", file).out
     twice = ask("tables", "archive", played.closed, *options, "--forget", names[1])
     assert twice.code == 1
@@ -402,7 +400,7 @@ def test_an_interrupted_forgetting_is_finished(ask: Ask, played: Played, folder:
     assert ask("tables", "archive", played.closed, *options).code == 0
     file.write_bytes(b"".join(line + b"\n" for line in forget(read(file.read_bytes()), "1").lines))
     again = ask("tables", "archive", played.closed, *options, "--forget", "1")
-    assert (again.code, "the events of the interrupted run." in again.out) == (0, True)
+    assert (again.code, "the names and texts of the interrupted run." in again.out) == (0, True)
     data = check_file(file, played)
     assert rows(played, "SELECT sha256 FROM archived") == [(sha256(data).digest(),)]
     file.write_bytes(data[:-2])

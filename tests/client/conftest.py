@@ -56,8 +56,9 @@ from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import snapshot
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve
-from dealer.proof import codec
+from dealer.proof import canonical, codec
 from dealer.proof.checkpoint import Signer
+from dealer.proof.opened import opened_commitment, separate
 from dealer.proof.round_keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.build import make_service
@@ -115,10 +116,16 @@ class InMemoryHouse:
         commit = None
         if part is not None and isinstance(self.secret, RoundSecret):
             commit = self.secret.keys.event_commitment(version, part).hex()
+        public, opened = separate(type(event).__name__, codec.public(event))
+        salt = bytes(31) + bytes([version % 256])
+        if opened:
+            commit = opened_commitment(
+                table=bytes.fromhex(TABLE), version=version, salt=salt, part=opened
+            ).hex()
         leaf = codec.leaf(
             at=self.clock,
             commit=commit,
-            public=codec.encode_public(event),
+            public=canonical.dump(public),
             table=TABLE,
             type=type(event).__name__,
             v=codec.SCHEMAS[type(event).__name__],
@@ -130,11 +137,13 @@ class InMemoryHouse:
         self.tree.append(hashed)
         self.hashes.append(hashed)
         frame: Frame = json.loads(leaf)
+        if opened:
+            frame["opened"] = {"part": opened, "salt": salt.hex()}
         face = event.private_face()
         if face is not None and may_see(self.viewer, face.seat, version):
             assert isinstance(self.secret, RoundSecret)
-            salt = self.secret.slot_salt(face.slot).hex()
-            frame["private"] = {"card": face.card, "salt": salt, "slot": face.slot}
+            opening = self.secret.slot_salt(face.slot).hex()
+            frame["private"] = {"card": face.card, "salt": opening, "slot": face.slot}
         if isinstance(event, SIGNED):
             self.notes[version] = self.sign()
         if isinstance(event, RoundClosed):

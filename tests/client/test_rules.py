@@ -30,7 +30,8 @@ from dealer.game.events import (
     TableClosed,
     TableOpened,
 )
-from dealer.proof import codec
+from dealer.proof import canonical, codec
+from dealer.proof.opened import opened_commitment, separate
 
 SALT = bytes(32)
 REFUSED = "cannot have happened|cannot be a leaf of this log|something malformed"
@@ -41,16 +42,24 @@ def frame_of(house, event, version):
     """The frame of an event that the rules do not allow."""
     to_hand = isinstance(event, CardMoved) and event.to.startswith("hand:")
     hides = to_hand or isinstance(event, CardsSwapped | CardDrawn)
+    kind, table = type(event).__name__, house.frames[0]["table"]
+    public, part = separate(kind, codec.public(event))
+    commit = "ab" * 32 if hides else None
+    if part:
+        commit = opened_commitment(
+            table=bytes.fromhex(table), version=version, salt=SALT, part=part
+        ).hex()
     leaf = codec.leaf(
         at=house.clock + 100,
-        commit="ab" * 32 if hides else None,
-        public=codec.encode_public(event),
-        table=house.frames[0]["table"],
-        type=type(event).__name__,
-        v=1,
+        commit=commit,
+        public=canonical.dump(public),
+        table=table,
+        type=kind,
+        v=codec.SCHEMAS[kind],
         version=version,
     )
-    return json.loads(leaf)
+    opening = {"opened": {"part": part, "salt": SALT.hex()}} if part else {}
+    return json.loads(leaf) | opening
 
 
 def assert_cheat(house, event, swaps=0):

@@ -23,7 +23,7 @@ from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffl
 
 def leaf_of(frame: dict) -> bytes:
     """The leaf's bytes as the frame has them."""
-    leaf = {name: value for name, value in frame.items() if name != "private"}
+    leaf = {name: value for name, value in frame.items() if name not in ("private", "opened")}
     return json.dumps(leaf, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -61,7 +61,9 @@ class Record:
             self.resumes += 1
 
     def _event(self, event: dict[str, Any]) -> None:
-        leaf = canonical.encode({name: event[name] for name in event if name != "private"})
+        leaf = canonical.encode(
+            {name: event[name] for name in event if name not in ("private", "opened")}
+        )
         version = event["version"]
         if version in self.leaves:
             self.again += 1

@@ -8,8 +8,10 @@ from typing import Any
 from dealer.eventlog.rows import leaf_of
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, Draw, Move, Show
-from dealer.game.events import CardsSwapped
+from dealer.game.events import OPENED_TYPES, CardsSwapped
 from dealer.history.replay import Game
+from dealer.proof import bundle
+from dealer.proof.opened import separate
 from dealer.proof.verify import Swap
 from tests.projector.random_games import HOST
 from tests.projector.random_games import Game as Played
@@ -79,4 +81,9 @@ def game_of(played: Played) -> Game:
         for version, (event, _) in enumerate(played.events, 1)
         if isinstance(event, CardsSwapped) and event.j is not None and event.round <= closed
     ]
-    return Game(table.origin, table.key.hex(), rounds, closed, leaves, swaps, {})
+    openings = [
+        bundle.opened(row.version, separate(row.type, row.members())[1], row.hidden).encode()
+        for row in played.rows
+        if row.type in OPENED_TYPES and row.hidden is not None
+    ]
+    return Game(table.origin, table.key.hex(), rounds, closed, leaves, swaps, {}, openings)

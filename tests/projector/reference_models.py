@@ -86,9 +86,9 @@ class Expected:
 
     def _note(self, event: Event, version: int, at: int) -> None:
         match event:
-            case TableOpened(origin, key, rules):
+            case TableOpened(origin, key, rules, name):
                 self.top = {
-                    "name": rules.get("name"), "origin": origin, "key": key.hex(),
+                    "name": name, "origin": origin, "key": key.hex(),
                     "rules": json.dumps(dict(rules), sort_keys=True, separators=(",", ":")),
                     "opened_at": at, "closed_at": None,
                 }  # fmt: skip

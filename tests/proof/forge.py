@@ -12,7 +12,7 @@ from typing import Any
 from dealer.proof import bundle
 from dealer.proof.canonical import decode, encode
 from dealer.proof.checkpoint import Signer
-from tests.proof.log_builder import leaves_of, note_of, sign
+from tests.proof.log_builder import commit_to, leaves_of, note_of, openings_of, sign
 
 Forgery = tuple[str, list[str]]
 
@@ -22,6 +22,7 @@ def forgeries(lines: Sequence[str], signer: Signer) -> Iterator[Forgery]:
     yield from whole_lines(lines)
     yield from header(lines)
     yield from notes(lines)
+    yield from openings(lines)
     yield from as_they_are(lines)
     yield from signed_again(lines, signer)
     yield from renumbered(lines, signer)
@@ -64,6 +65,14 @@ def notes(lines: Sequence[str]) -> Iterator[Forgery]:
                 yield f"note {n} line {at} {name}", [*lines[:n], forged, *lines[n + 1 :]]
 
 
+def openings(lines: Sequence[str]) -> Iterator[Forgery]:
+    """Each field of each opening changed."""
+    for n, line in enumerate(lines):
+        if line.startswith('{"opened"'):
+            for name, changed in changes(decode(line)):
+                yield f"opening {n} {name}", [*lines[:n], encode(changed).decode(), *lines[n + 1 :]]
+
+
 def as_they_are(lines: Sequence[str]) -> Iterator[Forgery]:
     """Each field of each leaf changed, and nothing else."""
     for n, leaf in enumerate(leaves_of(lines)):
@@ -83,7 +92,8 @@ def signed_again(
         for field, changed in changes(leaf):
             name = f"signed {n + 1} {field}"
             if wanted(number, name):
-                yield name, sign([*leaves[:n], changed, *leaves[n + 1 :]], signer, origin)
+                forged = [*leaves[:n], changed, *leaves[n + 1 :]]
+                yield name, sign(forged, signer, origin, openings_of(lines))
             number += 1
 
 
@@ -91,6 +101,7 @@ def renumbered(lines: Sequence[str], signer: Signer) -> Iterator[Forgery]:
     """Events dropped, doubled or exchanged, with renumbered versions and new signatures."""
     leaves = leaves_of(lines)
     origin = decode(lines[0])["origin"]
+    opened = {opening["version"]: opening for opening in map(decode, openings_of(lines))}
     for n in range(len(leaves)):
         for name, changed in (
             ("drop", [*leaves[:n], *leaves[n + 1 :]]),
@@ -100,11 +111,13 @@ def renumbered(lines: Sequence[str], signer: Signer) -> Iterator[Forgery]:
         ):
             if changed != leaves and changed:
                 times = sorted(leaf["at"] for leaf in changed)
-                fitted = [
-                    {**leaf, "at": at, "version": version}
-                    for version, (leaf, at) in enumerate(zip(changed, times, strict=True), 1)
-                ]
-                yield f"renumbered {name} {n + 1}", sign(fitted, signer, origin)
+                fitted, kept = [], []
+                for version, (leaf, at) in enumerate(zip(changed, times, strict=True), 1):
+                    fitted.append({**leaf, "at": at, "version": version})
+                    if opening := opened.get(leaf["version"]):  # the house commits to it again
+                        part, salt = opening["opened"], bytes.fromhex(opening["salt"])
+                        kept.append(commit_to(fitted[-1], part, salt))
+                yield f"renumbered {name} {n + 1}", sign(fitted, signer, origin, kept)
 
 
 def changes(value: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

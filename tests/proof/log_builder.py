@@ -9,11 +9,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
+from dealer.game.events import OPENED_TYPES
 from dealer.game.shuffle import full, steps_of
 from dealer.game.tape import Tape
 from dealer.proof import bundle
 from dealer.proof.canonical import decode, encode
 from dealer.proof.checkpoint import Cosigner, Signer, attach_once, player
+from dealer.proof.codec import SCHEMAS
+from dealer.proof.opened import opened_commitment, separate
 from dealer.proof.round_keys import RoundKeys, player_digest, secret_length
 from dealer.proof.tree import Tree, leaf_hash
 
@@ -21,7 +24,7 @@ DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")
 _FOLDER = Path(__file__).parents[1] / "vectors"
 VECTORS = [
     vector
-    for name in ("fairness.json", "services.json", "heads.json")
+    for name in ("fairness.json", "services.json", "heads.json", "opened.json")
     for vector in json.loads((_FOLDER / name).read_text())
 ]
 Leaf = dict[str, Any]
@@ -68,6 +71,7 @@ class LogBuilder:
         self.at = at
         self.leaves: list[Leaf] = []
         self.hidden: list[tuple[int, str]] = []
+        self.openings: dict[int, str] = {}
         self.cosigned: dict[int, list[int]] = {}
         self.tree = Tree()
         self.player_seeds = dict(player_seeds or {})
@@ -88,29 +92,35 @@ class LogBuilder:
             "public": public,
             "table": self.table.hex(),
             "type": type_,
-            "v": 1,
+            "v": SCHEMAS[type_],
             "version": version,
         }
+        if type_ in OPENED_TYPES:
+            leaf["public"], opened = separate(type_, public)
+            if opened:
+                self.openings[version] = commit_to(leaf, opened, some_bytes("salt", version))
         if hidden is not None:
-            part = encode(hidden).decode()
-            leaf["commit"] = self.keys.event_commitment(version, part).hex()
-            self.hidden.append((version, part + " " * (-len(part) % 32)))
+            text = encode(hidden).decode()
+            leaf["commit"] = self.keys.event_commitment(version, text).hex()
+            self.hidden.append((version, text + " " * (-len(text) % 32)))
         self.leaves.append(leaf)
         self.tree.append(leaf_hash(encode(leaf)))
         return self
 
     def lines(self) -> list[str]:
-        return sign(self.leaves, self.signer, self.origin, self.cosigned, self.cosigner)
+        leaves, openings = self.leaves, list(self.openings.values())
+        return sign(leaves, self.signer, self.origin, openings, self.cosigned, self.cosigner)
 
     def cosigner(self, seat: int) -> Cosigner:
         return Cosigner(self.player_seeds.get(str(seat)) or some_bytes("player", seat))
 
     # Events by name, with their effect on the stacks
 
-    def open_table(self, **rules: Any) -> Self:
+    def open_table(self, *, named: str | None = None, **rules: Any) -> Self:
         key = self.signer.public_key.hex()
+        name = {} if named is None else {"name": named}
         return self.append(
-            "TableOpened", protocol="dealer/v1", origin=self.origin, key=key, rules=rules
+            "TableOpened", protocol="dealer/v1", origin=self.origin, key=key, rules=rules, **name
         )
 
     def sit(self, seat: int, name: str = "Ada", *, keyed: bool = False, bot: bool = False) -> Self:
@@ -287,6 +297,7 @@ def sign(
     leaves: Sequence[Leaf],
     signer: Signer,
     origin: str,
+    openings: Sequence[str] = (),
     cosigned: Mapping[int, Sequence[int]] | None = None,
     cosigner: Any = None,
 ) -> list[str]:
@@ -306,12 +317,25 @@ def sign(
     return [
         bundle.header(origin=origin, key=signer.public_key),
         *(text.decode() for text in texts),
+        *openings,
         *map(bundle.checkpoint, notes),
     ]
 
 
+def commit_to(leaf: Leaf, part: dict[str, Any], salt: bytes) -> str:
+    """Let a leaf commit to an opened part; the line of the bundle that opens it."""
+    table, version = bytes.fromhex(leaf["table"]), leaf["version"]
+    commitment = opened_commitment(table=table, version=version, salt=salt, part=part)
+    leaf["commit"] = commitment.hex()
+    return bundle.opened(version, part, salt)
+
+
 def leaves_of(lines: Sequence[str]) -> list[Leaf]:
-    return [decode(line) for line in lines[1:] if not line.startswith('{"checkpoint"')]
+    return [decode(line) for line in lines if line.startswith('{"at"')]
+
+
+def openings_of(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if line.startswith('{"opened"')]
 
 
 def note_of(line: str) -> str:

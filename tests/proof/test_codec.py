@@ -1,7 +1,8 @@
 """The codec: one byte representation for each event, and old schemas stay readable.
 
 `vectors/events.jsonl` is the corpus: one stored example, at least, of every type and schema. A line
-is added when a type gets a new schema, and no line is ever changed.
+is added when a type gets a new schema, and no line is ever changed. The types with an opened part
+begin with schema 2: their first one, with names in the leaf, was never published.
 """
 
 from __future__ import annotations
@@ -50,12 +51,16 @@ def test_the_corpus_has_every_type_and_schema() -> None:
     assert stored == {
         (kind.__name__, v)
         for kind in get_args(events.Event)
-        for v in range(1, codec.SCHEMAS[kind.__name__] + 1)
+        for v in range(1 + bool(kind.OPENED), codec.SCHEMAS[kind.__name__] + 1)
     }
 
 
 def test_upcasters_lead_from_every_old_schema_to_the_newest() -> None:
-    wanted = {(name, v) for name, newest in codec.SCHEMAS.items() for v in range(1, newest)}
+    wanted = {
+        (name, v)
+        for name, newest in codec.SCHEMAS.items()
+        for v in range(1 + (name in events.OPENED_TYPES), newest)
+    }
     assert set(codec.UPCASTERS) == wanted
 
 

@@ -131,7 +131,7 @@ def test_the_swaps_are_reported() -> None:
 
 
 def test_rejected_words_are_reported() -> None:
-    deck = [f"{number:04}" for number in range(600)]
+    deck = [f"{number:04}" for number in range(1000)]
     log = seated().open_round(deck).shuffle().close_round().close_table()
     report = verify(log.lines())
     assert report.ok

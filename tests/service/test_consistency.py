@@ -35,7 +35,7 @@ class FakeLog:
 
     def __init__(self, count: int, *, text: str = "") -> None:
         self.rows = [
-            EventRecord(version, "NoteAdded", 1, version, f'{{"text":"{text}"}}')
+            EventRecord(version, "NoteAdded", 1, version, f'{{"kind":"program","text":"{text}"}}')
             for version in range(1, count + 1)
         ]
         self.read_rows = 0

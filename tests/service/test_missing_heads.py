@@ -47,14 +47,13 @@ async def test_no_head_is_signed_over_a_log_that_was_altered_where_heads_were_de
     service: Service, open_service: OpenService
 ) -> None:
     live_table = await new_table(service)
-    await service.execute(live_table, AddNote(HOST, "test", "before"))
     await service.execute(live_table, StartShuffle(HOST))
     await change_table(service.log, live_table, "DELETE FROM checkpoint WHERE stream = TABLE")
     await change_table(
         service.log,
         live_table,
-        "UPDATE event SET public = replace(public, 'before', 'behind')"
-        " WHERE stream = TABLE AND type = 'NoteAdded'",
+        "UPDATE event SET public = replace(public, '\"commit_ms\":10000', '\"commit_ms\":10001')"
+        " WHERE stream = TABLE AND type = 'RoundOpened'",
     )
     other = await open_service()
     with pytest.raises(DatabaseDamaged, match="is missing"):

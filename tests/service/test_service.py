@@ -69,7 +69,9 @@ async def test_the_bundle_of_a_game_verifies(service: Service) -> None:
     report = verify(lines, key=service.keys.public_key)
     assert report.fault is None
     assert report.remarks.rounds == 1
-    assert len(lines) == 1 + live_table.committed + 4
+    seats = sum(line.startswith('{"opened":{"name":') for line in lines)
+    assert len(lines) == 1 + live_table.committed + seats + 4
+    assert seats == len(live_table.table.seats)
 
 
 async def test_a_restarted_service_has_the_same_cards_and_the_same_tree(open_service) -> None:

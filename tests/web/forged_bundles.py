@@ -14,15 +14,18 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
 from random import Random
 from tempfile import gettempdir
 from typing import Any, NamedTuple
 
+from dealer.errors import NotCanonical
 from dealer.proof.checkpoint import Signer
+from dealer.proof.opened import opened_commitment
 from tests.proof import forge
-from tests.proof.log_builder import DUE, HOUSE_SEED, note_of, vectors
+from tests.proof.log_builder import DUE, HOUSE_SEED, note_of, openings_of, vectors
 from tests.web import mutated_notes
 from tests.web.generated_logs import faulty_log, valid_log
 from tests.web.js_verifier import Bundle, Line, compare, question
@@ -30,42 +33,71 @@ from tests.web.mutated_notes import NoteSigner
 from tests.web.played_tables import Played, real_tables
 
 CHUNK = 1000
-KINDS = (*["fault"] * 4, "leaf", "leaf", "order", "order", "note", "note", "text", "user")
-_CHECKPOINT = '{"checkpoint":'
+KINDS = (
+    *["fault"] * 4,
+    "leaf",
+    "leaf",
+    "order",
+    "order",
+    "opening",
+    "opening",
+    "note",
+    "note",
+    "text",
+    "user",
+)
 
 
 class Base(NamedTuple):
-    """A bundle to change: its header, leaves and notes, and a signer with the house's key."""
+    """A bundle to change: its header, leaves, openings and notes, and a signer with its key."""
 
     name: str
     head: str
     leaves: list[str]
+    openings: list[str]
     notes: list[str]
     signer: NoteSigner
 
     @classmethod
     def of(cls, name: str, lines: Sequence[Any], seed: bytes) -> Base:
-        leaves = [line for line in lines[1:] if not line.startswith(_CHECKPOINT)]
-        notes = [note_of(line) for line in lines if line.startswith(_CHECKPOINT)]
-        return cls(name, lines[0], leaves, notes, NoteSigner(seed))
+        notes = [note_of(line) for line in lines if line.startswith('{"checkpoint":')]
+        openings = openings_of(lines)
+        leaves = [*lines[1 : len(lines) - len(openings) - len(notes)]]
+        return cls(name, lines[0], leaves, openings, notes, NoteSigner(seed))
 
     @property
     def origin(self) -> str:
         return str(json.loads(self.head)["origin"])
 
     def lines(self) -> list[Line]:
-        return [self.head, *self.leaves, *map(mutated_notes.line, self.notes)]
+        notes = map(mutated_notes.line, self.notes)
+        return [self.head, *self.leaves, *self.openings, *notes]
 
     def signed(self, leaves: list[str]) -> Base:
-        """The bundle with other leaves, and the signed checkpoints that their types require."""
+        """The bundle with other leaves, their openings and the checkpoints that they require."""
         due = [
             size
             for size, leaf in enumerate(leaves, 1)
             if size == len(leaves) or any(f'"type":"{type_}"' in leaf for type_ in DUE)
         ]
         return self._replace(
-            leaves=leaves, notes=mutated_notes.notes(leaves, due, self.origin, self.signer)
+            leaves=leaves,
+            openings=[one for one in self.openings if json.loads(one)["version"] <= len(leaves)],
+            notes=mutated_notes.notes(leaves, due, self.origin, self.signer),
         )
+
+    def commit_again(self, leaves: list[dict[str, Any]]) -> Base:
+        """The bundle with other leaves, which commit to what they opened, under their versions."""
+        opened = [json.loads(one) for one in self.openings]
+        known = {json.loads(self.leaves[one["version"] - 1]).get("commit"): one for one in opened}
+        openings, texts = [], []
+        for leaf in leaves:
+            one = known.get(leaf.get("commit"))
+            if one is not None:
+                openings.append(dump({**one, "version": leaf["version"]}))
+                leaf = {**leaf, "commit": commitment(self.origin, json.loads(openings[-1]))}
+            texts.append(dump(leaf))
+        return self._replace(leaves=texts, openings=openings)
 
 
 def forged(number: int, real: Sequence[Played] = ()) -> Bundle:
@@ -79,7 +111,10 @@ def forged(number: int, real: Sequence[Played] = ()) -> Bundle:
     if kind == "leaf":
         base = _maybe_signed(chance, base, _other_leaf(chance, base.leaves))
     elif kind == "order":
-        base = _maybe_signed(chance, base, _other_order(chance, base.leaves))
+        base = _other_order(chance, base)
+        base = _maybe_signed(chance, base, base.leaves)
+    elif kind == "opening":
+        base = _other_openings(chance, base)
     elif kind == "note":
         base = base._replace(
             notes=mutated_notes.other_notes(chance, base.notes, base.leaves, base.signer)
@@ -265,7 +300,8 @@ def _other(chance: Random, name: Any, value: Any, leaves: list[str]) -> Any:
 # the order of leaves
 
 
-def _other_order(chance: Random, leaves: list[str]) -> list[str]:
+def _other_order(chance: Random, base: Base) -> Base:
+    leaves = base.leaves
     at, to = sorted(chance.randrange(len(leaves)) for _ in range(2))
     changed = list(leaves)
     match chance.randrange(5):
@@ -280,11 +316,57 @@ def _other_order(chance: Random, leaves: list[str]) -> list[str]:
         case 4:
             del changed[max(to, 1) :]
     if not changed or chance.random() < 0.2:
-        return changed
+        return base._replace(leaves=changed)
     parsed = [json.loads(leaf) for leaf in changed]
     times = sorted(leaf["at"] for leaf in parsed)
     numbered = zip(parsed, times, count(1))
-    return [dump({**leaf, "at": at, "version": version}) for leaf, at, version in numbered]
+    return base.commit_again(
+        [{**leaf, "at": at, "version": version} for leaf, at, version in numbered]
+    )
+
+
+# openings
+
+
+def commitment(origin: str, opening: dict[str, Any]) -> str:
+    """The commitment that an opening, parsed, opens."""
+    return opened_commitment(
+        table=bytes.fromhex(origin[-32:]),
+        version=opening["version"],
+        salt=bytes.fromhex(opening["salt"]),
+        part=opening["opened"],
+    ).hex()
+
+
+def _other_openings(chance: Random, base: Base) -> Base:
+    """Openings withheld, doubled, exchanged or changed; or the house commits to the change."""
+    changed = list(base.openings)
+    if not changed:
+        return base
+    at, to = sorted(chance.randrange(len(changed)) for _ in range(2))
+    opening = json.loads(changed[at])
+    match chance.randrange(7):
+        case 0 | 1:
+            changed = [one for one in changed if chance.random() < 0.6]
+        case 2:
+            changed.insert(to, changed[at])
+        case 3:
+            changed[at], changed[to] = changed[to], changed[at]
+        case 4:
+            changed[at] = dump({**json.loads(changed[to]), "version": opening["version"]})
+        case 5:
+            _change(chance, opening, base.leaves)
+            changed[at] = dump(opening)
+        case _:
+            _change(chance, opening["opened"], base.leaves)
+            changed[at] = dump(opening)
+            leaf = json.loads(base.leaves[opening["version"] - 1])
+            with suppress(NotCanonical, UnicodeEncodeError):
+                leaf["commit"] = commitment(base.origin, opening)
+            leaves = list(base.leaves)
+            leaves[opening["version"] - 1] = dump(leaf)
+            base = base.signed(leaves)
+    return base._replace(openings=changed)
 
 
 # letters and bytes

@@ -13,6 +13,14 @@ from tests.proof.log_builder import CARDS, LogBuilder
 
 SEATS = (1, 2, 3, 10, 2**32 - 1)
 PILES = ("pile:burn", "pile:discard", 'pile:"\\')
+NOTES = (
+    ("chat", "hello\u2028"),
+    ("score", "1 7"),
+    ("readmit", ""),
+    ("take_back", "3-4"),
+    ("seat_move", "2-3"),
+    ("program", "dealer 1"),
+)
 DECKS = (CARDS, ("As",), ("T1", "T2"), tuple(f"{n:03}" for n in range(40)))
 
 
@@ -94,10 +102,12 @@ class Game:
 
     def step(self) -> None:
         moves = {
-            "idle": ("sit", "sit", "leave", "round", "round"),
+            "idle": ("sit", "sit", "leave", "note", "round", "round"),
             "still": (
                 "sit",
                 "leave",
+                "note",
+                "transfer",
                 "commit",
                 "start",
                 "start",
@@ -124,13 +134,25 @@ class Game:
         free = set(SEATS) - self.seats
         if free:
             seat = self.one(free)
-            self.log.sit(seat, self.chance.choice(("Ada", "", "🂡 é")), keyed=seat != 3)
+            name = self.chance.choice(("Ada", "", "🂡 é"))
+            self.log.sit(seat, name, keyed=seat != 3, bot=seat == 10)
             self.seats.add(seat)
+
+    def note(self) -> None:
+        seat = self.one({0, *self.seats})
+        self.log.note(seat, *self.chance.choice(NOTES))
+
+    def transfer(self) -> None:
+        if self.seats:
+            self.log.transfer(self.one(self.seats))
 
     def leave(self) -> None:
         if self.seats and self.chance.random() < 0.3:
             seat = self.one(self.seats)
-            self.log.append("SeatLeft", seat=seat)
+            if self.chance.random() < 0.5:
+                self.log.append("SeatLeft", seat=seat)
+            else:
+                self.log.vacate(seat, reason=self.chance.choice(("", "away")))
             self.seats.remove(seat)
             if self.phase != "closed":
                 self.digests.discard(seat)
@@ -267,7 +289,7 @@ def faulty_log(seed: object) -> LogBuilder:
 def _generated(seed: object, *, fault_at: int) -> LogBuilder:
     chance = Random(f"game {seed}")
     log = FaultyLogBuilder(chance, at=fault_at)
-    log.open_table(rules=chance.randrange(9))
+    log.open_table(named=chance.choice((None, "", "Friday")), rules=chance.randrange(9))
     game = Game(log, chance)
     for _ in range(chance.randrange(5, 60)):
         game.step()

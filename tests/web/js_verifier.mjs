@@ -2,6 +2,7 @@
 
 import { createInterface } from "node:readline";
 
+import { EventVerifier } from "../../dealer/web/client/event_verifier.js";
 import { VerifiedLog } from "../../dealer/web/client/verified_log.js";
 import * as verifier from "../../dealer/web/verify.js";
 
@@ -31,7 +32,8 @@ const METHODS = {
   async states({ lines, versions }) {
     const values = lines.slice(1).map((line) => verifier.decode(line).value);
     const leaves = values.filter(({ type }) => type !== undefined);
-    const heads = values.slice(leaves.length).map((note) => verifier.readCheckpoint(note.checkpoint));
+    const notes = values.flatMap(({ checkpoint }) => checkpoint ?? []);
+    const heads = notes.map((note) => verifier.readCheckpoint(note));
     const roots = new Map(heads.map(({ size, root }) => [size, root]));
     const ledger = verifier.newLedger(leaves[0].table, roots);
     ledger.laidOut = Object.hasOwn(leaves[0].public.rules, verifier.PRACTICE_RULE);
@@ -105,6 +107,20 @@ const METHODS = {
   },
   async event({ table, version, salt_key, jcs }) {
     return { commit: verifier.eventCommit(unhex(table), unhex(salt_key), version, jcs) };
+  },
+  async opening({ table, version, salt, part }) {
+    const commit = verifier.openedCommit(unhex(table), version, unhex(salt), part);
+    return { commit, jcs: verifier.leafText(part) };
+  },
+  /** What the client says of one more event of a table, after those that are right. */
+  async client_event({ table, key, frames, frame }) {
+    const client = new EventVerifier(table, { key, saved: [], noSignatures: null });
+    for (const before of frames) await client.takeEvent(before);
+    try {
+      return { ok: true, event: await client.takeEvent(frame) };
+    } catch (error) {
+      return { ok: false, name: error.constructor.name };
+    }
   },
   async leaf({ text }) {
     const { value, raw } = verifier.decode(text);

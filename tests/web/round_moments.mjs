@@ -16,6 +16,8 @@ const output = rounds.map((round) => ({
   moments: momentsOf(round).map((moment) => ({
     version: moment.version,
     type: moment.type,
+    public: moment.public,
+    players: Object.fromEntries(moment.seats),
     link: permalink.format(round, moment, ALL_CARDS),
     target: permalink.versionFor(
       round, permalink.parse(permalink.format(round, moment, ALL_CARDS)),

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 import pytest
 
-from dealer.proof.tombstones import forget
 from dealer.proof.verify import Report
 from tests.proof.forge import renumbered, signed_again
 from tests.proof.log_builder import CARDS, HOUSE_SEED, LogBuilder, some_bytes
@@ -60,6 +59,7 @@ class Source:
         self.shown = [log.face(slot) for slot in log.stacks.get("pile:open", ())]
         log.close_round()
         self.root, self.table, self.lines = log.tree.root().hex(), log.table.hex(), log.lines()
+        self.closed = log.close_table().lines()
 
     def rule(self, **changed: Any) -> dict[str, Any]:
         rule = {"table": self.table, "round": self.round, "version": self.version}
@@ -120,8 +120,8 @@ def true(of: Source, **rules: Any) -> Practice:
 
 
 def without(name: str, lines: Lines) -> Lines:
-    """The bundle with tombstones in place of the leaves that name a person."""
-    return [line.decode() for line in forget([line.encode() for line in lines], name).lines]
+    """The bundle without the openings that name a person."""
+    return [line for line in lines if name not in line]
 
 
 Made = tuple[Lines, Lines | None]
@@ -178,12 +178,13 @@ def _(_of: Source) -> Made:
 
 @kind(None, "proved", "a source without Ada")
 def _(of: Source) -> Made:
-    return true(of).ended(), without("Ada", of.lines)
+    return true(of).ended(), without("Ada", of.closed)
 
 
 @kind(None, "proved", "a practice table without Cleo")
 def _(of: Source) -> Made:
-    return without("Cleo", true(of).sit(1, "Cleo").ended()), of.lines
+    log = true(of).sit(1, "Cleo").close_round().close_table()
+    return without("Cleo", log.lines()), of.lines
 
 
 @kind(None, "proved", "a practice table of one that was not laid out as its rule says")
@@ -404,9 +405,14 @@ def _(of: Source) -> Made:
     return true(of).ended(), [""]
 
 
-@kind("tape", "The source has a fault itself", "a source whose leaf is withheld and changed")
+@kind("tape", "The source has a fault itself", "an open source without Ada")
 def _(of: Source) -> Made:
-    lines = without("Ada", of.lines)
+    return true(of).ended(), without("Ada", of.lines)
+
+
+@kind("tape", "The source has a fault itself", "a source whose leaf was changed, and not opened")
+def _(of: Source) -> Made:
+    lines = without("Ada", of.closed)
     return true(of).ended(), [line.replace('"seat":1}', '"seat":2}') for line in lines]
 
 

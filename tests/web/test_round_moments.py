@@ -14,10 +14,11 @@ from dealer.game.cards import build
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.proof import codec
+from dealer.proof.bundle import read_leaves
 from dealer.proof.round_keys import secret_length
 from dealer.proof.verify import Swap, verify
 from tests.harness.programs import output_of
-from tests.proof.log_builder import HOUSE_SEED, LogBuilder, some_bytes
+from tests.proof.log_builder import HOUSE_SEED, LogBuilder, openings_of, some_bytes
 from tests.proof.test_verify import everything
 from tests.web.forged_bundles import Base, dump
 from tests.web.js_verifier import Bundle, Line, node
@@ -72,15 +73,12 @@ def server_states(lines: Sequence[Line]) -> Iterator[Table]:
     """The table after each event of a bundle, with all faces, as the server has it."""
     swaps: dict[int, Swap] = {swap.version: swap for swap in verify(lines).swaps}
     table = Table()
-    for line in lines[1:]:
-        leaf = json.loads(line)
-        if "checkpoint" in leaf:
-            return
+    for leaf in read_leaves([str(line).encode() for line in lines]):
         public, hidden = leaf["public"], {}
         if leaf["type"] == "CardsSwapped":
             swap = swaps.get(leaf["version"])
             hidden = {} if swap is None else {"j": swap.j}
-        elif "commit" in leaf and table.round is not None:
+        elif "commit" in leaf and "slot" in public and table.round is not None:
             hidden = {"card": table.round.faces[public["slot"]]}
         evolve(table, codec.decode(leaf["type"], leaf["v"], public, hidden), leaf["at"])
         yield table
@@ -188,6 +186,18 @@ def test_the_moments_end_at_the_first_fault(real: list[Replayed], tmp_path: Path
         rounds = moments_of(_signed_again(played, at), tmp_path)
         assert rounds[0]["state"] == "broken"
         assert rounds[0]["moments"][-1]["version"] == at - 1
+
+
+def test_what_people_wrote_is_shown_as_far_as_it_is_opened(tmp_path: Path) -> None:
+    lines = everything().lines()
+    opened = openings_of(lines)
+    shown = {"Ada", "Bea", "Robby"}, ['{"bet":5}', "away for ten minutes", "hello"]
+    for kept, names, texts in ((opened, *shown), ([], {"\u2014"}, ["\u2014", "", "\u2014"])):
+        bundle = [line for line in lines if line in kept or line not in opened]
+        moments = [one for round_ in moments_of(bundle, tmp_path) for one in round_["moments"]]
+        assert {name for one in moments for name in one["players"].values()} == names
+        written = [one["public"] for one in moments if one["type"] in ("NoteAdded", "SeatVacated")]
+        assert [one["text"] if "text" in one else one["reason"] for one in written] == texts
 
 
 def _signed_again(played: Played, at: int) -> list[Line]:

@@ -39,6 +39,46 @@ def test_events() -> None:
     assert [answer["commit"] for answer in answers] == [v["out"]["commit"] for v in given]
 
 
+def test_openings() -> None:
+    for vector, answer in answered("opening"):
+        assert answer == vector["out"], vector["name"]
+
+
+def test_openings_in_bundles() -> None:
+    for table in vectors("opened_bundles"):
+        whole = table["in"]["lines"]
+        asked = {"do": "verify", "key": table["in"]["key"], "saved": []}
+        answers = ask(
+            {
+                **asked,
+                "lines": [whole[line] if type(line) is int else line for line in case["lines"]],
+            }
+            for case in table["out"]
+        )
+        for case, answer in zip(table["out"], answers, strict=True):
+            fault = answer["fault"]
+            assert (fault and [fault["check"], fault["line"]]) == case["fault"], case["name"]
+            for name in ("withheld_parts", "withheld_cosigners"):
+                assert answer[name] == case[name], case["name"]
+
+
+def test_openings_of_the_clients_events() -> None:
+    for table in vectors("opened_frames"):
+        given = table["in"]
+        answers = ask(
+            {"do": "client_event", **given, "frames": given["frames"][: one["after"]]}
+            | {"frame": one["frame"]}
+            for one in table["out"]
+        )
+        for one, answer in zip(table["out"], answers, strict=True):
+            assert answer["ok"] == one["ok"], one["name"]
+            if one["ok"]:
+                part = one["frame"].get("opened", {"part": {}})["part"]
+                assert answer["event"]["public"] == one["frame"]["public"] | part
+            else:
+                assert answer["name"] == "HouseCheated", one["name"]
+
+
 def test_leaves() -> None:
     given = vectors("leaf")
     for vector, answer in zip(

@@ -134,13 +134,14 @@ def _sentences(lines: list[bytes], report: Report) -> list[Sentence]:
     """Sentences for the events that were verified; none if the bundle is not a signed log."""
     from dealer.history.sentences import describe_all
     from dealer.packs.catalogue import shipped
+    from dealer.proof.bundle import OPENED
 
     if report.fault is not None:
         if report.fault.check in ("form", "heads", "saved"):
             return []
-        lines = lines[: report.fault.line]
-    leaves = (line for line in lines[1:] if not line.startswith(b'{"checkpoint":'))
-    return list(describe_all(leaves, report.swaps, shipped().pile_titles(DEFAULT)))
+        openings = [line for line in lines if line.startswith(OPENED)]
+        lines = [*lines[: report.fault.line], *openings]
+    return list(describe_all(lines, report.swaps, shipped().pile_titles(DEFAULT)))
 
 
 def _print_sentences(sentences: list[Sentence]) -> None:

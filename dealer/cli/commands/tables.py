@@ -96,11 +96,10 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
                 seated += newer.get("SeatTaken", 0)
                 seated -= newer.get("SeatLeft", 0) + newer.get("SeatVacated", 0)
                 closed = closed or "TableClosed" in newer
-            rules = json.loads(public)["rules"]
             found.append(
                 {
                     "table": table_id.hex(),
-                    "name": rules.get("name"),
+                    "name": json.loads(public).get("name"),
                     "opened_at": at,
                     "seated": seated,
                     "rounds": rounds,
@@ -299,8 +298,8 @@ async def _change(
     table's events deleted. The next call finishes an interrupted one. Back up the folder: it has
     the only copy of these tables. `dealer serve --archive FOLDER` serves the bundles.
 
-    With --forget the bundle gets tombstones: lines that have only the hash of an event and what it
-    says of no person. Both verifiers say which these are; all else is verified as before.
+    With --forget the bundle is written without the lines that open what names the person; the
+    events stay. Both verifiers say how many are withheld; all else is verified as before.
 
     ```
     dealer tables archive --older-than 90d --to /var/lib/dealer/archive
@@ -362,11 +361,11 @@ async def _forget(database: str, folder: Path, text: str, who: str, why: str, by
             await archiver.finish_interrupted()
             table = await table_id(log, text)
             found = await archiver.forget(table, who)
-    events = "the events of the interrupted run"
+    parts = "the names and texts of the interrupted run"
     if found.versions:
         versions = ", ".join(map(str, found.versions))
-        events = f"{amount(len(found.versions), 'event')}: {versions}"
-    echo(f"{archiver.file_of(table)} has tombstones for {events}.")
+        parts = f"{amount(len(found.versions), 'name or text', 'names or texts')}: {versions}"
+    echo(f"{archiver.file_of(table)} withholds {parts}.")
     for place, where in found.standing.items():
         more = f" and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
         echo(f"The name is still in {place} (version {', '.join(map(str, where[:_SHOWN]))}{more}).")

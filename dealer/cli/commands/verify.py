@@ -216,7 +216,8 @@ def as_members(report: Report) -> dict[str, Any]:
         "verdicts": report.verdicts(),
         "swaps": len(report.swaps),
         "notes": report.notes,
-        "tombstones": [stone._asdict() for stone in report.tombstones],
+        "withheld_parts": report.withheld_parts,
+        "withheld_cosigners": report.withheld_cosigners,
         "practice": None if report.practice is None else asdict(report.practice),
     }
 

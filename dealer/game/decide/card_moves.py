@@ -57,10 +57,10 @@ from dealer.game.decide.selection import (
     taken,
     whole,
 )
-from dealer.game.events import Event
+from dealer.game.events import TAKE_BACK, Event
 from dealer.game.moves import CardsMoved
 from dealer.game.stacks import DECK, DISCARD, hand, is_stack, pass_pile, passed_to, seat_of
-from dealer.game.state import TAKE_BACK, Round, Table
+from dealer.game.state import Round, Table
 
 
 def draw(command: Draw, table: Table) -> list[Event]:

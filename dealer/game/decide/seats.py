@@ -42,11 +42,11 @@ from dealer.game.decide.permission import is_host, require_permission, require_s
 from dealer.game.decide.practice import begin
 from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.decide.rounds import close_if_complete
-from dealer.game.events import Event
+from dealer.game.events import PROGRAM, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Event
 from dealer.game.names import check_name, check_text, look_alike
 from dealer.game.rules import Rules
 from dealer.game.stacks import hand, pass_pile, pile
-from dealer.game.state import PROGRAM, READMIT, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.state import READMIT, Table
 
 NOTE_BYTES = 2048
 
@@ -66,7 +66,9 @@ def open_table(command: OpenTable, table: Table, house: RoundSecrets) -> list[Ev
     if table.version:
         raise VersionConflict("This table exists already.")
     Rules.check(command.rules)
-    opened = events.TableOpened(command.origin, command.key, command.rules)
+    rules = dict(command.rules)
+    name = rules.pop("name", None)  # what people write is not in the leaf
+    opened = events.TableOpened(command.origin, command.key, rules, name)
     return [opened, *(begin(command.laid_out, house) if command.laid_out else ())]
 
 

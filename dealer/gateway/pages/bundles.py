@@ -43,6 +43,7 @@ from dealer.gateway.pages.downloads import (
 from dealer.gateway.pages.ranges import Span
 from dealer.gateway.pages.streams import BLOCK, blocks_of, stream
 from dealer.proof.bundle import checkpoint
+from dealer.proof.opened import has_part
 from dealer.service import LiveTable, Service
 from dealer.service.tables import archive as archived
 from dealer.service.tables.archive import ArchiveRecord
@@ -56,7 +57,8 @@ MEASURED = 1024
 """Bundles whose tag and length are kept."""
 
 NOTE = '{"checkpoint":'
-"""The beginning of the line of a signed note."""
+OPENING = '{"opened":'
+"""The beginnings of the lines of signed notes and of openings."""
 
 Lines = Callable[[], AsyncGenerator[str]]
 
@@ -242,21 +244,32 @@ def _tag(digest: str) -> str:
 async def _first_events(file: BinaryIO, size: int) -> AsyncGenerator[str]:
     """The lines of the bundle of the first events of an archived one.
 
-    Raises UnknownTable at the end if it has no checkpoint of this size.
+    Raises UnknownTable at the end if it has no checkpoint of this size, or if a name or text in
+    these events is withheld: that is no fault only of a closed table.
     """
-    number = newest = 0
+    number = newest = withheld = 0
     async for line in archived.lines_of(file):
         if line.startswith(NOTE):
             upto = int(json.loads(line)["checkpoint"].split("\n")[1])
             if upto > size:
                 continue
             newest = upto
+        elif line.startswith(OPENING):
+            if json.loads(line)["version"] > size:
+                continue
+            withheld -= 1
         elif number > size:
             continue
+        elif number:
+            withheld += has_part(json.loads(line))
         number += 1
         yield line
     if newest != size:
         raise _unsigned(size, newest)
+    if withheld:
+        raise UnknownTable(
+            "A name or text of this table is withheld: only its whole bundle can be verified."
+        )
 
 
 async def _pieces_of(file: BinaryIO, span: Span) -> AsyncGenerator[bytes]:

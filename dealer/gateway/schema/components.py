@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
-from dealer.game.events import PRIVATE_FACE_TYPES, PROTOCOL, TYPES, EventType, TableOpened
+from dealer.game.events import (
+    PRIVATE_FACE_TYPES,
+    PROTOCOL,
+    TYPES,
+    EventType,
+    NoteAdded,
+    SeatTaken,
+    SeatVacated,
+    TableOpened,
+)
 from dealer.gateway.schema.json_schema import (
     Schema,
     first_paragraph,
@@ -119,18 +128,45 @@ def _leaf(name: str, kind: type[EventType]) -> type[Struct]:
     # Exactly this number; generators make no type of a `const` that is not a text.
     exactly = Meta(title="SchemaNumber", ge=number, le=number)
     types["v"] = Annotated[int, exactly, said(types["v"])]
-    optional = {"private"} if kind.COMMITMENT == "always" else {"private", "commit"}
-    absent = {"commit"} if kind.COMMITMENT == "never" else set()
+    always = kind.COMMITMENT == "always" or kind in (SeatTaken, SeatVacated)
+    optional = {"private", "opened"} if always else {"private", "opened", "commit"}
+    absent = set() if kind.OPENED or kind.COMMITMENT != "never" else {"commit"}
     absent |= set() if name in PRIVATE_FACE_TYPES else {"private"}
+    if kind.OPENED:
+        types["opened"] = Annotated[_opening(name, kind), said(types["opened"])]
+    else:
+        absent.add("opened")
     fields = {member: of for member, of in types.items() if member not in absent}
     return struct(name, first_paragraph(kind), fields, optional)
 
 
+def _opening(name: str, kind: type[EventType]) -> type[Struct]:
+    """The opening of an event, as `dealer.proof.opened` writes it."""
+    fields, optional = _members(kind, opened=True)
+    part = struct(f"{name}Part", f"What was written in {name}.", fields, optional)
+    types = get_type_hints(views.Opening, include_extras=True)
+    types["part"] = Annotated[part, said(types["part"])]
+    return struct(f"{name}Opening", first_paragraph(views.Opening), types, set())
+
+
 def _public(name: str, kind: type[EventType]) -> type[Struct]:
-    """The public members of an event, as `dealer.proof.codec` writes them."""
+    """The public members of a leaf, as `dealer.proof.codec` writes them."""
+    fields, optional = _members(kind, opened=False)
+    if kind is NoteAdded:
+        fields |= _members(kind, opened=True)[0]
+        optional.add("text")  # of the notes of the server
+    if kind is TableOpened:
+        fields["protocol"] = Annotated[Literal[PROTOCOL], "name of the format of the log"]
+    return struct(f"{name}Public", f"What all may know of {name}.", fields, optional)
+
+
+def _members(kind: type[EventType], *, opened: bool) -> tuple[dict[str, Any], set[str]]:
+    """The types of the members in the opened part, or in the leaf, and the optional ones."""
     described, plain = get_type_hints(kind, include_extras=True), get_type_hints(kind)
     fields, optional = {}, set()
     for member, attribute in members(kind):
+        if (attribute in kind.OPENED) != opened:
+            continue
         of = plain[attribute]
         if type(None) in get_args(of):
             (of,) = (one for one in get_args(of) if one is not type(None))
@@ -139,6 +175,4 @@ def _public(name: str, kind: type[EventType]) -> type[Struct]:
             optional.add(member)  # false is left out
         form = _BY_NAME.get(member) or _BY_TYPE[of]
         fields[member] = Annotated[form, said(described[attribute])]
-    if kind is TableOpened:
-        fields["protocol"] = Annotated[Literal[PROTOCOL], "name of the format of the log"]
-    return struct(f"{name}Public", f"What all may know of {name}.", fields, optional)
+    return fields, optional

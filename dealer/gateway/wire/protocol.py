@@ -24,6 +24,7 @@ from dealer.errors import (
     Refused,
     Unavailable,
 )
+from dealer.eventlog.rows import EVERYONE
 from dealer.game.view import Viewer
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.faults import said, unknown_method
@@ -271,7 +272,8 @@ def result_frame(id: bytes, answer: Struct) -> bytes:
 def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
     """The frame with the events of one append, in their order, as `viewer` may see them.
 
-    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat.
+    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat, or the
+    opening of what people wrote in it.
     """
     seat, since = (None, 0) if viewer is None else viewer
     texts: list[str] = []
@@ -279,6 +281,8 @@ def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
         # A player who took the seat after the event may not see what it showed to the one before.
         if seat is not None and entry.seat == seat and since < entry.version:
             texts.append(f'{entry.leaf[:-1]},"private":{entry.private}}}')
+        elif entry.seat == EVERYONE:
+            texts.append(f'{entry.leaf[:-1]},"opened":{entry.private}}}')
         else:
             texts.append(entry.leaf)
     if len(texts) == 1:

@@ -13,6 +13,7 @@ from dealer.gateway.wire.views import (
     AnyEvent,
     Commitment,
     HouseKey,
+    Opening,
     Ref,
     ServiceTableListing,
     Table,
@@ -129,6 +130,7 @@ class FeedEvent(Result, kw_only=True):
     type: Annotated[str | None, "type of the event"] = None
     at: Annotated[int | None, "when the server received the command, in epoch milliseconds"] = None
     event: Annotated[AnyEvent | None, "the event as in the log, without its hidden part"] = None
+    opened: Annotated[Opening | None, "what people wrote, to which the event commits"] = None
     skipped: Annotated[
         Skipped | None, "the versions that were archived or are damaged, instead of an event"
     ] = None

@@ -148,6 +148,13 @@ class PrivateFace(TypedDict):
     slot: Annotated[WholeNumber, "number of the sealed card"]
 
 
+class Opening(TypedDict):
+    """What people wrote in an event: the client checks it against `commit`, then shows it."""
+
+    part: Annotated[dict[str, Any], "the members of the opened part"]
+    salt: Annotated[Hash, "salt of the commitment"]
+
+
 class Event(TypedDict, total=False):
     """One event of a table's log; `type` says which.
 
@@ -161,7 +168,8 @@ class Event(TypedDict, total=False):
     type: Annotated[str, "type of the event"]
     v: Annotated[int, "number of this type's schema"]
     version: Annotated[VersionNumber, "the event's place in the table's log, from 1, without gaps"]
-    commit: Annotated[Hash, "commitment to the hidden part"]
+    commit: Annotated[Hash, "commitment to the hidden or opened part"]
+    opened: Annotated[Opening, "what people wrote, to which the event commits"]
     private: Annotated[PrivateFace, "the card's face, only for the seat that may see it"]
 
 

@@ -50,7 +50,7 @@ def verify(
     try:
         parts = read(bundle, _steps(progress, 0, total))
         report.origin, report.key = parts.origin, parts.key
-        report.tombstones = parts.tombstones
+        report.withheld_parts = [leaf.version for leaf in parts.withheld]
         roots = check_heads(parts, pinned, report)
         report.remarks.pinned = pinned is not None
         check_saved(parts, saved)

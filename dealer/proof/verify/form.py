@@ -2,16 +2,18 @@
 
 It covers what can be seen from a line and its position in the file:
 
-- line 0 is the header, then come leaves and tombstones, then checkpoints; each is its own canonical
-  form;
-- a leaf has its members and no others, and so has the public part of its type, `v` is 1;
-  values have the types of the table of events: numbers below 2^32, seats and rounds from 1,
+- line 0 is the header, then come leaves, then openings, then checkpoints; each is its own
+  canonical form;
+- a leaf has its members and no others, and so has the public part of its type, `v` is that of its
+  type; values have the types of the table of events: numbers below 2^32, seats and rounds from 1,
   bytes in lower-case hex, stacks, codes, a deck (1…1024 distinct codes of one length), the two
-  words of `entropy` and of `algorithm`;
-- `commit` is present in CardsSwapped, CardDrawn, and CardMoved to a hand, and in no other event;
-- a tombstone (`dealer/proof/tombstones.py`) has its members, and the leaf's that it may keep;
+  words of `entropy` and of `algorithm`, the texts of notes that only the server writes;
+- `commit` is present in CardsSwapped, CardDrawn, CardMoved to a hand, SeatTaken, SeatVacated, and
+  NoteAdded without a public text; it may be in TableOpened, and is in no other event;
 - a leaf's `version` is its line, its `table` that of the header's origin, its `at` not below that
-  of the line before; line 1 is TableOpened, and no other line is. A tombstone has no `table`.
+  of the line before; line 1 is TableOpened, and no other line is;
+- an opening has its members and no others; they are in ascending order of versions, whose leaves
+  have an opened part. What it opens is checked with the event (`secrets`).
 
 Conditions that depend on other members or lines are checked with the event: whether a stack may be
 a hand, the number of steps of a shuffle, the length of a secret, the number of slots of a seal. The
@@ -28,10 +30,10 @@ from dealer.errors import BadRequest, NotCanonical, ProofFault
 from dealer.game.cards import check_deck
 from dealer.game.events import PROTOCOL
 from dealer.game.stacks import is_stack, seat_of
-from dealer.proof.canonical import decode
+from dealer.proof.canonical import decode, encode
 from dealer.proof.checkpoint import is_origin, table_of
+from dealer.proof.opened import opened_commitment
 from dealer.proof.tree import leaf_hash
-from dealer.proof.verify.report import Tombstone
 
 Public = dict[str, Any]
 Fits = Callable[[Any], bool]
@@ -39,7 +41,11 @@ Progress = Callable[[int], None]
 
 
 class Leaf(NamedTuple):
-    """A parsed leaf; `version` is also its line number, `hash` its leaf hash in the tree."""
+    """A parsed leaf; `version` is also its line number, `hash` its leaf hash in the tree.
+
+    `public` has the opened part, too, unless that is withheld. `fault` is what the check `secrets`
+    says of the opening, empty for nothing.
+    """
 
     version: int
     at: int
@@ -47,16 +53,42 @@ class Leaf(NamedTuple):
     public: Public
     commit: str | None
     hash: bytes
+    fault: str = ""
+
+    @property
+    def has_part(self) -> bool:
+        """Whether the event has an opened part."""
+        return self.commit is not None and self.type in _OPENED
+
+    def open(self, table: str, part: Any, salt: Any) -> Leaf:
+        """This leaf with the part that an opening says, if it is the one committed to.
+
+        `table` is the table's id in hex. Raises NotCanonical for what no opening can have.
+        """
+        encode(part)
+        wanted = opened_commitment(
+            table=bytes.fromhex(table), version=self.version, salt=bytes.fromhex(salt), part=part
+        )
+        if wanted.hex() != self.commit:
+            return self._replace(fault=_OTHER_PART)
+        if not _is_part(part, *_OPENED[self.type]):
+            return self._replace(fault=_NO_PART)
+        return self._replace(public=self.public | part, fault="")
+
+
+_OTHER_PART = "The opening does not match the commitment of this event."
+_NO_PART = "The opened part does not have the members of its type."
+_MISSING = "The opening of this event is missing: only of a closed table may one be withheld."
 
 
 class Parts(NamedTuple):
-    """A parsed bundle; `notes` are (line number, note) pairs."""
+    """A parsed bundle; `notes` are (line number, note) pairs, `withheld` leaves not opened."""
 
     key: str
     origin: str
     leaves: list[Leaf]
     notes: list[tuple[int, str]]
-    tombstones: list[Tombstone]
+    withheld: list[Leaf]
 
 
 def _number(value: Any) -> bool:
@@ -132,19 +164,11 @@ PUBLIC: Mapping[str, Mapping[str, Fits]] = {
         "key": _hash,
         "rules": _object,
     },
-    "SeatTaken": {"seat": _from_one, "name": _text},
+    "SeatTaken": {"seat": _from_one},
     "SeatLeft": {"seat": _from_one},
-    "SeatVacated": {
-        "seat": _from_one,
-        "by": _one_of("host", "service"),
-        "reason": _text_up_to(256),
-    },
+    "SeatVacated": {"seat": _from_one, "by": _one_of("host", "service")},
     "HostTransferred": {"seat": _from_one},
-    "NoteAdded": {
-        "seat": _number,
-        "kind": _matching("[a-z0-9._-]{1,64}"),
-        "text": _text_up_to(2048),
-    },
+    "NoteAdded": {"seat": _number, "kind": _matching("[a-z0-9._-]{1,64}")},
     "RoundOpened": {
         **_IN_ROUND,
         "deck": _is_deck,
@@ -181,22 +205,26 @@ PUBLIC: Mapping[str, Mapping[str, Fits]] = {
     "TableClosed": {},
 }
 
-_OPTIONAL: Mapping[str, Mapping[str, Fits]] = {"SeatTaken": {"key": _hash, "bot": _true}}
+_OPTIONAL: Mapping[str, Mapping[str, Fits]] = {"SeatTaken": {"bot": _true}}
 
-_KEPT: Mapping[str, Mapping[str, Fits]] = {
-    "SeatTaken": {"seat": _from_one},
-    "SeatVacated": {"by": PUBLIC["SeatVacated"]["by"], "seat": _from_one},
-    "NoteAdded": {"seat": _number},
+_SEATS = _matching("[1-9][0-9]{0,9}-[1-9][0-9]{0,9}")
+_SERVER_NOTES: Mapping[object, Fits] = {
+    "take_back": _matching("[1-9][0-9]{0,14}(?:-[1-9][0-9]{0,14})?"),
+    "seat_move": _SEATS,
+    "seat_offer": _SEATS,
+    "program": _matching("[ -~]{1,256}"),
 }
-"""What a tombstone keeps of the public part, by the types that may have one."""
+"""The kinds of notes with a public text, which only the server writes."""
 
-_TOMBSTONE: Mapping[str, Fits] = {
-    "at": _integer,
-    "hash": _hash,
-    "public": _object,
-    "type": _one_of(*_KEPT),
-    "version": _integer,
+_OPENED: Mapping[str, tuple[Mapping[str, Fits], Mapping[str, Fits]]] = {
+    "TableOpened": ({"name": _text}, {}),
+    "SeatTaken": ({"name": _text}, {"key": _hash}),
+    "SeatVacated": ({"reason": _text_up_to(256)}, {}),
+    "NoteAdded": ({"text": _text_up_to(2048)}, {}),
 }
+"""The members of opened parts, required and optional, by type; these types have schema 2."""
+
+_OPENING: Mapping[str, Fits] = {"opened": _object, "salt": _hash, "version": _integer}
 
 _LEAF: Mapping[str, Fits] = {
     "at": _integer,
@@ -216,7 +244,7 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
     _check(0, "The header", header, HEADER, {})
     parts = Parts(header["key"], header["origin"], [], [], [])
     table = table_of(parts.origin)
-    at = 0
+    at = last = 0
     for line in range(1, len(lines)):
         raw, members = _decode(line, lines[line])
         if type(members) is dict and "checkpoint" in members:
@@ -224,36 +252,36 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
             parts.notes.append((line, members["checkpoint"]))
         elif parts.notes:
             raise ProofFault("form", line, "Only checkpoints may follow a checkpoint.")
-        elif type(members) is dict and "tombstone" in members:
-            leaf = _tombstone(line, members, at)
-            at = leaf.at
-            parts.leaves.append(leaf)
-            parts.tombstones.append(Tombstone(line, leaf.type, leaf.public["seat"]))
+        elif type(members) is dict and "opened" in members:
+            last = _open(line, members, last, table, parts.leaves)
+        elif last:
+            raise ProofFault("form", line, "Only openings and checkpoints may follow an opening.")
         else:
             check_leaf(line, members, table, at)
             type_, public, at = members["type"], members["public"], members["at"]
             hash_ = leaf_hash(raw)
-            parts.leaves.append(Leaf(line, at, type_, public, members.get("commit"), hash_))
+            leaf = Leaf(line, at, type_, public, members.get("commit"), hash_)
+            parts.leaves.append(leaf._replace(fault=_MISSING) if leaf.has_part else leaf)
         progress(line)
     if not parts.leaves:
         raise ProofFault("form", 1, "There is no TableOpened: the bundle has no leaf.")
+    if parts.leaves[-1].type == "TableClosed":
+        parts.withheld.extend(leaf for leaf in parts.leaves if leaf.fault == _MISSING)
+        for leaf in parts.withheld:
+            parts.leaves[leaf.version - 1] = leaf._replace(fault="")
     return parts
 
 
-def _tombstone(line: int, members: Any, at: int) -> Leaf:
-    """The leaf of a tombstone, with the members that it keeps."""
-    _check(line, "A tombstone's line", members, {"tombstone": _object}, {})
-    stone = members["tombstone"]
-    _check(line, "A tombstone", stone, _TOMBSTONE, {})
-    type_, public = stone["type"], stone["public"]
-    _check(line, f"The tombstone of a {type_}", public, _KEPT[type_], {})
-    if stone["version"] != line:
-        raise ProofFault("form", line, f"The leaf of version {line} is expected here.")
-    if stone["at"] < at:
-        raise ProofFault("form", line, "The time is before that of the previous leaf.")
-    if line == 1:
-        raise ProofFault("form", line, "TableOpened must be the first event and no other.")
-    return Leaf(line, stone["at"], type_, public, None, bytes.fromhex(stone["hash"]))
+def _open(line: int, members: Any, last: int, table: str, leaves: list[Leaf]) -> int:
+    """Open the leaf that an opening names; `last` is the version of the opening before it."""
+    _check(line, "An opening", members, _OPENING, {})
+    version: int = members["version"]
+    if version <= last:
+        raise ProofFault("form", line, "Openings are ordered by version, at most one for each.")
+    if version > len(leaves) or not leaves[version - 1].has_part:
+        raise ProofFault("form", line, f"Version {version} has no opened part.")
+    leaves[version - 1] = leaves[version - 1].open(table, members["opened"], members["salt"])
+    return version
 
 
 def _decode(line: int, text: object) -> tuple[bytes, Any]:
@@ -276,8 +304,9 @@ def check_leaf(line: int, members: Any, table: str, at: int) -> None:
     """
     _check(line, "A leaf", members, _LEAF, {"commit": _hash})
     type_, public, committed = members["type"], members["public"], "commit" in members
-    _check(line, f"The public part of {type_}", public, PUBLIC[type_], _OPTIONAL.get(type_, {}))
-    if members["v"] != 1:
+    required, optional = _public(type_, public), _OPTIONAL.get(type_, {})
+    _check(line, f"The public part of {type_}", public, required, optional)
+    if members["v"] != (2 if type_ in _OPENED else 1):
         raise ProofFault("form", line, f"{type_} has a schema that this verifier does not know.")
     if members["version"] != line:
         raise ProofFault("form", line, f"The leaf of version {line} is expected here.")
@@ -287,15 +316,31 @@ def check_leaf(line: int, members: Any, table: str, at: int) -> None:
         raise ProofFault("form", line, "The time is before that of the previous leaf.")
     if (type_ == "TableOpened") != (line == 1):
         raise ProofFault("form", line, "TableOpened must be the first event and no other.")
-    if committed != _hides(type_, public):
+    if committed != _commits(type_, public) and type_ != "TableOpened":
         problem = "must not have" if committed else "lacks"
-        raise ProofFault("form", line, f"This {type_} {problem} a commitment to a hidden part.")
+        raise ProofFault("form", line, f"This {type_} {problem} a commitment.")
 
 
-def _hides(type_: str, public: Public) -> bool:
+def _public(type_: str, public: Public) -> Mapping[str, Fits]:
+    """The members of the public part that an event of this type must have."""
+    kind = public.get("kind") if type_ == "NoteAdded" else None
+    text = _SERVER_NOTES.get(kind) if type(kind) is str else None
+    return PUBLIC[type_] if text is None else {**PUBLIC[type_], "text": text}
+
+
+def _commits(type_: str, public: Public) -> bool:
     if type_ == "CardMoved":
         return seat_of(public["to"]) is not None
-    return type_ in ("CardsSwapped", "CardDrawn")
+    if type_ == "NoteAdded":
+        return "text" not in public
+    return type_ in ("CardsSwapped", "CardDrawn", "SeatTaken", "SeatVacated")
+
+
+def _is_part(part: Any, required: Mapping[str, Fits], optional: Mapping[str, Fits]) -> bool:
+    fits = {**required, **optional}
+    return required.keys() <= part.keys() <= fits.keys() and all(
+        fits[name](value) for name, value in part.items()
+    )
 
 
 def _check(

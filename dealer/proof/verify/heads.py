@@ -6,8 +6,8 @@
    header's (line 1);
 2. for each checkpoint: it is a well-formed note of this origin, larger than the one before it and
    no larger than the log; the house's key signed it; its root is that of the leaves; and each key
-   of a SeatTaken of this log has at most one line, whose cosignature is valid (lines by other keys
-   are ignored, as C2SP requires);
+   of a SeatTaken of this log, whose opening has no fault, has at most one line, whose cosignature
+   is valid (lines by other keys are ignored, as C2SP requires);
 3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
    last leaf (the line of the leaf without one).
 
@@ -18,7 +18,8 @@ this log at that size (else the line is its size).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from dealer.errors import NoteFault, ProofFault
 from dealer.proof.checkpoint import (
@@ -32,6 +33,7 @@ from dealer.proof.tree import Tree
 from dealer.proof.verify.form import Leaf, Parts
 from dealer.proof.verify.report import Report
 
+_player = re.compile("player/([0-9a-f]{64})").fullmatch
 DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")
 
 
@@ -58,6 +60,8 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
             tree.extend(leaf.hash for leaf in parts.leaves[tree.size : checkpoint.size])
             if tree.root() != checkpoint.root:
                 raise NoteFault("The house signed another log than this one.")
+            if any(leaf.type == "SeatTaken" for leaf in parts.withheld):
+                _count_unknown(checkpoint, names, report.withheld_cosigners)
             for key in cosigners(checkpoint, keys=keys):
                 signed[key.hex()] = signed.get(key.hex(), 0) + 1
                 upto[key.hex()] = checkpoint.size
@@ -97,12 +101,21 @@ def check_saved(parts: Parts, saved: Sequence[object]) -> None:
 
 
 def _names(parts: Parts) -> dict[str, str]:
-    """Every key that a SeatTaken names, in hex, with the last name that it was used with."""
+    """Every key that a SeatTaken opens, in hex, with the last name that it was used with."""
     return {
         leaf.public["key"]: leaf.public["name"]
         for leaf in parts.leaves
         if leaf.type == "SeatTaken" and "key" in leaf.public
     }
+
+
+def _count_unknown(
+    checkpoint: Checkpoint, known: Mapping[str, str], counts: dict[str, int]
+) -> None:
+    """Count the keys of players that signed and may be those of players who are withheld."""
+    named = (_player(signature.name) for signature in checkpoint.signatures)
+    for key in sorted({found[1] for found in named if found} - known.keys()):
+        counts[key] = counts.get(key, 0) + 1
 
 
 def _open(note: str, parts: Parts) -> Checkpoint:

@@ -1,5 +1,7 @@
 """Replay of the events in order, each under the check of its type.
 
+Before an event's own check comes that of its opening (secrets): it is there, or the table is closed
+and the opened part withheld; it is what the leaf commits to, and has the members of its type.
 The first violation ends the replay, and the counts end there too. In a round that is not closed S
 is unknown: what depends on S is not checked, everything else is.
 
@@ -63,6 +65,8 @@ def replay(leaves: list[Leaf], ledger: Ledger, *steps: Progress) -> None:
     if INSECURE_RULE in leaves[0].public["rules"]:
         raise ProofFault("tape", leaves[0].version, INSECURE)
     for leaf in leaves:
+        if leaf.fault:
+            raise ProofFault("secrets", leaf.version, leaf.fault)
         try:
             apply(ledger, leaf)
         except RuleViolation as violation:

@@ -71,25 +71,6 @@ class Swap(NamedTuple):
     cards: tuple[str, str]
 
 
-class Tombstone(NamedTuple):
-    """A leaf of which the hash is left: its version; as the house's word its type and seat."""
-
-    version: int
-    type: str
-    seat: int
-
-    def __str__(self) -> str:
-        whose = f"seat {self.seat}" if self.seat else "the host or a service"
-        return f"version {self.version}, {_FORGOTTEN[self.type].format(whose)}"
-
-
-_FORGOTTEN = {
-    "SeatTaken": "who took {}",
-    "SeatVacated": "why {} was vacated",
-    "NoteAdded": "a note of {}",
-}
-
-
 @dataclass(slots=True)
 class Remarks:
     """Counts up to the end of the log, or up to the first fault.
@@ -150,7 +131,9 @@ class Report:
 
     `cosigners` are the numbers of valid cosignatures by the player's key in hex; `cosigned_upto` is
     the size of the newest checkpoint that each key cosigned, `names` the player's name by key.
-    `notes` say what was undone in the file, see `bundle.restore`; `tombstones` are all of the file.
+    `notes` say what was undone in the file, see `bundle.restore`. `withheld_parts` are the versions
+    of all events whose opened part is withheld; `withheld_cosigners` are the numbers of checkpoints
+    with a signature by a player's key that no opening names, if a SeatTaken is withheld.
     `practice` is set for a practice table, which even without a fault is no fair deal.
     """
 
@@ -165,7 +148,8 @@ class Report:
     cosigned_upto: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    tombstones: list[Tombstone] = field(default_factory=list)
+    withheld_parts: list[int] = field(default_factory=list)
+    withheld_cosigners: dict[str, int] = field(default_factory=dict)
     practice: Practice | None = None
 
     @property
@@ -252,11 +236,15 @@ class Report:
                 f"Cosigned by {self.names[key]} {times} time{'' if times == 1 else 's'}, "
                 f"last at size {self.cosigned_upto[key]}, under the key {key}."
             )
-        if self.tombstones:
+        for key, times in self.withheld_cosigners.items():
             yield (
-                f"Withheld leaves: {len(self.tombstones)}. That they are such events is the "
-                "house's word, and it cannot be checked what they say: "
-                f"{'; '.join(map(str, self.tombstones))}."
+                f"Cosignatures that are not counted, since their player is withheld or unknown: "
+                f"{times}, under the key {key}."
+            )
+        if self.withheld_parts:
+            yield (
+                f"Names or texts withheld: {len(self.withheld_parts)} (of the versions "
+                f"{', '.join(map(str, self.withheld_parts))}). Nothing else of the log is missing."
             )
         yield (
             "The table's key is the one you gave."

@@ -13,10 +13,12 @@ from functools import partial
 from dealer.errors import Refused, VersionConflict
 from dealer.eventlog import EventRecord
 from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
+from dealer.eventlog.rows import EVERYONE
 from dealer.game.commands import FinishShuffle, OpenRound, OpenTable
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.decide.practice import deck_of, lay_out
 from dealer.game.events import (
+    PROGRAM,
     CardDrawn,
     CardPeeked,
     CardsSwapped,
@@ -28,9 +30,11 @@ from dealer.game.events import (
     ShuffleStarted,
     TableClosed,
 )
-from dealer.game.state import PROGRAM, Round, evolve
+from dealer.game.state import Round, evolve
 from dealer.proof import codec
+from dealer.proof.canonical import dump
 from dealer.proof.checkpoint import Signer
+from dealer.proof.opened import SALT_BYTES, opened_commitment, opening, separate
 from dealer.proof.round_keys import secret_length
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.clock import Clock, utc_ms
@@ -230,8 +234,8 @@ def encode(
 ) -> list[EventRecord]:
     """The records of events that follow `version` of the table with this id, at millisecond `at`.
 
-    Canonical public part → salted commitment to the hidden part → leaf → tree; then the record,
-    with the hidden part encrypted, and the face that it shows to one seat.
+    Canonical public part → salted commitment to the hidden or opened part → leaf → tree; then the
+    record, with the hidden part encrypted, and the face that it shows to one seat, or the opening.
 
     `tree` gets the leaves; `nonces` has 12 random bytes for each event; `sign(size, root)` returns
     the note of a checkpoint, which is added to `checkpoints`.
@@ -265,14 +269,18 @@ def encode(
                 f'"type":"{kind}","v":{codec.SCHEMAS[kind]},"version":{number}}}'
             )
         else:
-            public = codec.encode_public(event)
-            if isinstance(secret, RoundSecret):
-                commitment, hidden = _hidden(event, number, secret, nonce)
-            seat, private = private_part(event, secret)
+            public = in_leaf = codec.encode_public(event)
+            if event.OPENED:
+                in_leaf, commitment, hidden, private = _opened(event, table, number)
+                seat = EVERYONE if private else None
+            else:
+                if isinstance(secret, RoundSecret):
+                    commitment, hidden = _hidden(event, number, secret, nonce)
+                seat, private = private_part(event, secret)
             leaf = codec.leaf(
                 at=at,
                 commit=None if commitment is None else commitment.hex(),
-                public=public,
+                public=in_leaf,
                 table=table,
                 type=kind,
                 v=codec.SCHEMAS[kind],
@@ -288,6 +296,18 @@ def encode(
         if event.CHECKPOINT:
             checkpoints.append((number, sign(number, tree.root())))
     return records
+
+
+def _opened(event: Event, table: str, version: int) -> tuple[str, bytes | None, bytes | None, str]:
+    """The public part in the leaf, the commitment to the opened part, its salt and its opening."""
+    public, part = separate(type(event).__name__, codec.public(event))
+    if not part:
+        return dump(public), None, None, ""
+    salt = secrets.token_bytes(SALT_BYTES)
+    commitment = opened_commitment(
+        table=bytes.fromhex(table), version=version, salt=salt, part=part
+    )
+    return dump(public), commitment, salt, opening(part, salt)
 
 
 def _hidden(

@@ -73,7 +73,7 @@ class AdminService(Operator):
     async def replace_bundle(
         self, table: bytes, data: bytes, *, versions: Sequence[int], why: str
     ) -> None:
-        """Record an archived table's new bundle, with tombstones of these versions."""
+        """Record an archived table's new bundle, without the openings of these versions."""
         digest = sha256(data)
         details = {"versions": list(versions), "sha256": digest.hexdigest()}
         entry = self.entry("forget", table.hex(), why, details)

@@ -34,10 +34,10 @@ from dealer.eventlog.keys import sync_folder
 from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.checkpoint import open_note
-from dealer.proof.tombstones import Forgotten, forget
 from dealer.proof.verify import verify
 from dealer.service.clock import utc_ms
 from dealer.service.identity.admin import AdminService
+from dealer.service.operations.forgetting import Forgotten, forget
 from dealer.service.reading.bundle import bundle_lines, bundle_range, stored_notes
 from dealer.service.tables.archive import ArchiveFolder, find, require_here
 
@@ -110,7 +110,7 @@ class Archiver:
             yield ArchiveResult(table, self.file_of(table), error)
 
     async def forget(self, table: bytes, who: str) -> Forgotten:
-        """Write the bundle with tombstones for a person, see `dealer.proof.tombstones.forget`.
+        """Write the bundle without the openings that name a person, see `forgetting.forget`.
 
         A table that is not archived yet is archived first. Raises BadRequest if no player had this
         name or seat, TableArchived if the table is not closed or its file is not in the

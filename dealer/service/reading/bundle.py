@@ -1,6 +1,7 @@
 """Bundle export: the lines of a table's bundle, read from the event log.
 
-The format is as in `dealer.proof.bundle`: a header, one leaf per event, and the checkpoints.
+The format is as in `dealer.proof.bundle`: a header, one leaf per event, the openings of what people
+wrote, and the checkpoints.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from dealer.errors import ConfigurationError, HouseKeyError, NoteFault, UnknownT
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog, key_file
 from dealer.eventlog.keys import read_keys
 from dealer.eventlog.rows import leaf_of
-from dealer.game.events import CHECKPOINT_TYPES
+from dealer.game.events import CHECKPOINT_TYPES, OPENED_TYPES
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
+from dealer.proof.opened import separate
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.tables.archive import require_here
 from dealer.service.tables.round_secret import tampered, unsigned
@@ -79,7 +81,7 @@ async def bundle_lines(
     they leave the log meanwhile.
     """
     table, tree = extent.table, Tree()
-    origin, key, size = "", b"", 0
+    origin, key, size, left = "", b"", 0, 0
     signed = await log.signed_sizes(table)
     async for rows in log.stream(table, upto=extent.size, chunk=chunk):
         for row in rows:
@@ -90,6 +92,7 @@ async def bundle_lines(
                 origin, key = _origin_and_key(table, row)
                 yield bundle.header(origin=origin, key=key)
             yield (leaf := leaf_of(table, row))
+            left += row.beside()[0] is not None
             if extent.signer is not None:
                 tree.append(leaf_hash(leaf.encode()))
                 _require_signed(extent, row, tree, key)
@@ -98,6 +101,14 @@ async def bundle_lines(
                     raise unsigned(table.hex(), row)
         step(size, extent.size)
     if size < extent.size:
+        await require_here(log, table)
+        raise tampered(table.hex())
+    async for rows in log.stream_types(table, sorted(OPENED_TYPES), upto=extent.size):
+        for row in rows:
+            if row.hidden is not None:
+                left -= 1
+                yield bundle.opened(row.version, separate(row.type, row.members())[1], row.hidden)
+    if left:
         await require_here(log, table)
         raise tampered(table.hex())
     async for size, note in stored_notes(log, table):

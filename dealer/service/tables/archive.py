@@ -16,12 +16,9 @@ from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import ReadOnlyLog
 from dealer.eventlog.schema import TABLE_ID
 from dealer.game.state import Table, evolve
+from dealer.proof.bundle import LEAF
 from dealer.proof.checkpoint import NoteFault, open_note
 from dealer.proof.codec import decode
-from dealer.proof.tombstones import read_leaf
-
-CHECKPOINT = b'{"checkpoint":'
-"""How a line of a bundle begins that is no leaf."""
 
 BLOCK = 64 * 1024
 """Bytes of a file that are read at a time."""
@@ -111,7 +108,7 @@ def _is_of(file: BinaryIO, record: ArchiveRecord) -> bool:
     header = json.loads(file.readline())
     leaf = line = b""
     for line in file:
-        if not line.startswith(CHECKPOINT):
+        if line.startswith(LEAF):
             leaf = line
     end = json.loads(leaf)
     try:
@@ -139,14 +136,14 @@ def beginning_in(file: BinaryIO) -> Table:
 
 
 def table_in(file: BinaryIO) -> Table:
-    """The table at its end, to check a token against; without hidden parts."""
+    """The table at its end, to check a token against; without hidden parts and names."""
     return _replay(file, most=None)
 
 
 def _replay(file: BinaryIO, *, most: int | None) -> Table:
     file.seek(0)
     table = Table()
-    leaves = (leaf for leaf in map(read_leaf, file) if "version" in leaf)
+    leaves = (json.loads(line) for line in file if line.startswith(LEAF))
     for leaf in islice(leaves, most):
         evolve(table, decode(leaf["type"], leaf["v"], leaf["public"], {}), leaf["at"])
     return table

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from secrets import choice
 from string import ascii_lowercase, digits
 
+from dealer.eventlog.rows import EVERYONE
 from dealer.game.shuffle import full
 from dealer.game.stacks import DECK
 from dealer.service.tables.event_reader import EventReader
@@ -69,7 +70,10 @@ class DeckNotes:
                 if entry.version == self.version + 1:  # else another request has taken it
                     self.version = entry.version
                     if entry.type in ("NoteAdded", "ShuffleStarted", "RoundOpened"):
-                        self._take(entry.type, json.loads(entry.leaf)["public"])
+                        public = json.loads(entry.leaf)["public"]
+                        if entry.seat == EVERYONE:
+                            public |= json.loads(entry.private)["part"]
+                        self._take(entry.type, public)
         return self
 
     def _take(self, event: str, public: dict[str, object]) -> None:

@@ -8,7 +8,7 @@ from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.rows import leaf_of
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets
-from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
+from dealer.game.events import HIDDEN_TYPES, PRIVATE_FACE_TYPES, CardDrawn, Event
 from dealer.game.state import SeatHolder
 from dealer.service.tables.archive import require_here
 from dealer.service.tables.execution import CommandResult, StoredCommand
@@ -49,6 +49,7 @@ class EventReader:
             async for rows in self._log.stream(live_table.id, after=after, upto=upto, chunk=CHUNK):
                 for row in rows:
                     row.leaf = leaf_of(live_table.id, row)
+                    row.seat, row.private = row.beside()
                     if row.hidden is not None and row.type in PRIVATE_FACE_TYPES:
                         secret = await self._secrets.secret(live_table, row.members()["round"])
                         row.seat, row.private = private_part(event_of(row, secret), secret)
@@ -68,7 +69,7 @@ class EventReader:
             await self._require_all(live_table, versions, after, after + count)
             for row in rows:
                 secret: RoundSecret | NoRoundSecrets = NoRoundSecrets()
-                if row.hidden is not None:
+                if row.type in HIDDEN_TYPES and row.hidden is not None:
                     secret = await self._secrets.secret(live_table, row.members()["round"])
                 events.append(event_of(row, secret))
         return events

@@ -235,7 +235,9 @@ class Loader:
             evolve(fresh.table, event, row.at)
             if row.version > live_table.committed:
                 row.leaf = fresh.leaf
-                row.seat, row.private = private_part(event, fresh.secret)
+                row.seat, row.private = row.beside()
+                if row.seat is None:
+                    row.seat, row.private = private_part(event, fresh.secret)
                 records.append(row)
             if row.type in ("RoundClosed", "TableClosed"):
                 fresh.secret = NoRoundSecrets()

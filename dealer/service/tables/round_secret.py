@@ -9,7 +9,7 @@ from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord
 from dealer.eventlog.keys import RoundCipher
 from dealer.game.decide import NoRoundSecrets
-from dealer.game.events import Event
+from dealer.game.events import HIDDEN_TYPES, Event
 from dealer.proof import codec
 from dealer.proof.round_keys import RoundKeys
 
@@ -55,7 +55,7 @@ def event_of(row: EventRecord, secret: RoundSecret | NoRoundSecrets) -> Event:
     closed round is public, so that others can encrypt one, too.
     """
     hidden: dict[str, Any] = {}
-    if isinstance(secret, RoundSecret) and row.hidden is not None and row.type != "RoundOpened":
+    if isinstance(secret, RoundSecret) and row.hidden is not None and row.type in HIDDEN_TYPES:
         part = secret.decrypt(row.version, row.hidden)
         if row.commitment is not None:
             require_committed(row, part, secret)

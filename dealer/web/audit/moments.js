@@ -13,23 +13,32 @@ import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 const EVENT_CHECKS = ["secrets", "tape", "seals", "moves"];
 const NO_SLOTS = Object.freeze(new Set());
 
-/** The events of a bundle up to the first fault, parsed. */
+/** What a page shows in place of what people wrote, where that is withheld. */
+const WITHHELD = new Map(Object.entries({
+  SeatTaken: { name: "—" }, SeatVacated: { reason: "" }, NoteAdded: { text: "—" },
+}));
+
+/**
+ * The events of a bundle up to the first fault, parsed, with what people wrote among their public
+ * members.
+ */
 export function leavesOf(lines, report) {
   const { fault } = report;
   if (fault !== null && !EVENT_CHECKS.includes(fault.check)) return [];
   const decoder = new TextDecoder();
   const leaves = [];
-  for (const line of lines.slice(1, fault === null ? undefined : fault.line)) {
+  for (const line of lines.slice(1)) {
     const value = JSON.parse(typeof line === "string" ? line : decoder.decode(line));
     if (Object.hasOwn(value, "checkpoint")) break;
-    leaves.push(value.tombstone ? shownOf(value.tombstone) : value);
+    if (Object.hasOwn(value, "opened")) {
+      const leaf = leaves[value.version - 1];
+      leaf.public = { ...leaf.public, ...value.opened };
+    } else {
+      leaves.push({ ...value, public: { ...WITHHELD.get(value.type), ...value.public } });
+    }
   }
-  return leaves;
+  return leaves.slice(0, fault === null ? undefined : fault.line - 1);
 }
-
-/** A withheld leaf, with texts for what it does not say. */
-const shownOf = (stone) =>
-  ({ ...stone, public: { name: "—", kind: "forgotten", text: "", reason: "", ...stone.public } });
 
 /**
  * The rounds of a bundle, without their moments: { number, state, first, last, leaves, … }, where

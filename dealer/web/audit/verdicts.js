@@ -82,7 +82,7 @@ function notesText(saved, given) {
 }
 
 /** What `reportLines` of the verifier counts, in the language of the page. */
-function countsOf({ fault, remarks, cosigners, tombstones }) {
+function countsOf({ fault, remarks, cosigners, withheld_parts: parts, withheld_cosigners: keys }) {
   const counts = texts.counts;
   if (fault !== null && HEADS.includes(fault.check)) return [counts.none];
   const { house_only: houseOnly, left_out: leftOut, not_top: draws } = remarks;
@@ -94,9 +94,9 @@ function countsOf({ fault, remarks, cosigners, tombstones }) {
     counts.notTop({ draws }),
     counts.cosigned(remarks),
     ...cosigners.map((one) => counts.cosigner({ ...one, name: safeText(one.name) })),
-    ...(tombstones.length === 0 ? [] : [counts.tombstones({
-      count: tombstones.length, versions: list(tombstones.map(({ version }) => String(version))),
-    })]),
+    ...Object.entries(keys).map(([key, count]) => counts.withheldCosigner({ key, count })),
+    ...(parts.length === 0 ? []
+      : [counts.withheldParts({ count: parts.length, versions: list(parts.map(String)) })]),
     remarks.pinned ? counts.pinned : counts.unpinned,
   ];
 }

@@ -8,8 +8,8 @@
  */
 
 import {
-  CHECKPOINT_TYPES, EVENT_MEMBERS, INSECURE_RULE, PRACTICE_RULE, RuleViolation, SEAT_GIVEN_UP,
-  applyEvent, cardIn, checkLeaf, isBytes32, leafHash, leafText, newLedger, slotCommitment, unhex,
+  CHECKPOINT_TYPES, INSECURE_RULE, PRACTICE_RULE, RuleViolation, SEAT_GIVEN_UP, applyEvent, cardIn,
+  checkLeaf, isBytes32, leafHash, leafText, newLedger, partOf, schemaOf, slotCommitment, unhex,
 } from "../verify.js";
 import {
   ConfigurationError, DealerError, HouseCheated, MissingEvents, accusationFor, accuse,
@@ -188,7 +188,7 @@ export class EventVerifier {
   }
 
   async #takeEvent(frame) {
-    const { private: opening, ...leaf } = frame;
+    const { private: opening, opened, ...leaf } = frame;
     const { version, type, at } = leaf;
     if (!Number.isSafeInteger(version)) accuse("The server sent an event without a version.");
     const text = leafText(leaf);
@@ -200,16 +200,17 @@ export class EventVerifier {
     if (version > this.version + 1) throw new MissingEvents();
     if (isTooNew(leaf)) throw new ConfigurationError(TOO_NEW);
     checkLeaf(version, leaf, { table: this.id, leaves: [{ at: this.at }] });
+    const members = { ...leaf.public, ...written(leaf, opened) };
     if (type === "RoundClosed" && !this.insecure) await this.#verifyRound(leaf.public.secret);
     applyEvent(this.ledger, leaf); // synchronous, because this ledger knows no secret
     this.at = at;
-    this.#applyRest(leaf);
+    this.#applyRest({ ...leaf, public: members });
     const card = this.#cardOf(leaf, opening);
     this.#leaves.push(text);
     if (type === "TableOpened") await this.log.readSaved();
     this.log.append(hash, CHECKPOINT_TYPES.includes(type));
     await this.log.takeEarlyNotes();
-    return { version, at, type, public: leaf.public, card, live: true };
+    return { version, at, type, public: members, card, live: true };
   }
 
   /** Apply what the ledger of the verifier does not hold. */
@@ -217,7 +218,8 @@ export class EventVerifier {
     const { round } = this;
     if (type === "TableOpened") {
       this.origin = event.origin;
-      this.rules = event.rules;
+      const { rules, name } = event;
+      this.rules = name === undefined ? rules : { ...rules, name };
       this.log.pinKey(event.key);
     } else if (type === "SeatTaken") {
       const { seat, name, key = null, bot = false } = event;
@@ -376,4 +378,13 @@ function updateId(card) {
 }
 
 const isTooNew = ({ type, v }) =>
-  typeof type === "string" && Number.isSafeInteger(v) && (v > 1 || !EVENT_MEMBERS.has(type));
+  typeof type === "string" && Number.isSafeInteger(v) && v > (schemaOf(type) ?? -1);
+
+/** What people wrote in the event of a leaf: the part that is opened beside it. */
+function written(leaf, opened) {
+  try {
+    return partOf(leaf, opened);
+  } catch (error) {
+    return accuse(`The server sent another name or text: ${error.message}`, { check: "roots" });
+  }
+}

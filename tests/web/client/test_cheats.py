@@ -202,11 +202,12 @@ async def test_two_different_events_of_one_version(scripted):
         {"at": 1.5},
         {"at": 0},
         {"table": "ff" * 16},
-        {"public": {"name": "Cleo", "seat": 3, "more": 1}},
-        {"public": {"name": None, "seat": 3}},
-        {"public": {"name": "Cleo", "seat": "3"}},
-        {"public": {"name": "Cleo", "seat": 1}},
+        {"public": {"seat": 3, "more": 1}},
+        {"public": {"seat": 3, "name": "Cleo"}},
+        {"public": {"seat": "3"}},
+        {"public": {"seat": 1}},
         {"commit": "ab" * 32},
+        {"opened": None},
         {"private": {"card": "As", "salt": "00" * 32, "slot": 0}},
     ],
     ids=str,
@@ -223,6 +224,18 @@ async def test_malformed_and_illegal_events(empty, alter):
         return
     await empty.send(frame)
     await empty.caught("The server")
+
+
+async def test_another_name_than_the_one_committed_to(empty):
+    """The client leaves before it shows the name; the evidence has both."""
+    await empty.enter()
+    (frame,) = empty.house.do(TakeSeat("Cleo"))
+    frame["opened"]["part"]["name"] = "Clea"
+    await empty.send(frame)
+    error = await empty.caught("another name or text")
+    assert error.check == "roots"
+    assert error.evidence["frames"] == [frame]
+    assert "Clea" not in await empty.clients.run("return [...its.ada.seats.values()]")
 
 
 async def test_a_draw_of_a_card_that_is_not_in_the_stack(scripted, game):
