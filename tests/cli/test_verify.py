@@ -171,7 +171,8 @@ def _forge(game: Path, old: str, new: str) -> None:
     ("old", "new", "verdict"),
     [
         ('{"bundle"', '{ "bundle"', "(form): line 0"),
-        ('"name":"Ada"', '"name":"Eve"', "(heads): line"),
+        ('"name":"Ada"', '"name":"Eve"', "(secrets): line"),
+        ('"type":"SeatTaken","v":2', '"type":"SeatLeft","v":1', "(form): line"),
         ('"type":"SeatTaken"', '"type":"SeatStolen"', "(form): line 2"),
     ],
 )

@@ -188,7 +188,7 @@ async def test_line_readers_get_whole_lines(gateway: Gateway) -> None:
         async with aconnect_sse(client, "GET", address) as source:
             events = [event.json() async for event in source.aiter_sse()]
     assert [each["version"] for each in lines] == list(range(1, live_table.committed + 1))
-    assert lines[-1]["event"]["public"]["text"] == "a\u2028b\u2029c"
+    assert lines[-1]["opened"]["part"]["text"] == "a\u2028b\u2029c"
     assert events == lines
 
 

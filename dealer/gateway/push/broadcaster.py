@@ -96,7 +96,7 @@ class Broadcaster:
         # 2. Who gets something else: the seats that see a private face, and those given up.
         owners, seats_change = set(), False
         for entry in entries:
-            if entry.seat is not None:
+            if entry.seat:
                 owners.add(entry.seat)
             elif entry.type in SEAT_TYPES:
                 seats_change = True
