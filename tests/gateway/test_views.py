@@ -173,7 +173,7 @@ async def play(gateway: Gateway, deck: list[str]) -> Played:
             await ann.call("pile.draw", pile="pass:1")
         await ann.call("hand.pass", cards=own["cards"][:1], to=2)
         with pytest.raises(Exception, match="not in that hand"):
-            await ann.call("hand.play", cards=[deck[0]])
+            await ann.call("hand.play", cards=[deck[1]])
         await ann.call("table.state")
         again = await connect(gateway)
         last = await again.call("table.resume", table=table.id, token=table.tokens[0], after=0)

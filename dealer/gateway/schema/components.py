@@ -126,7 +126,7 @@ def _leaf(name: str, kind: type[EventType]) -> type[Struct]:
     types["public"] = Annotated[_public(name, kind), said(types["public"])]
     types["type"] = Annotated[Literal[name], said(types["type"])]
     # Exactly this number; generators make no type of a `const` that is not a text.
-    exactly = Meta(title="SchemaNumber" + "2" * (number == 2), ge=number, le=number)
+    exactly = Meta(title=("", "SchemaNumber", "SecondSchemaNumber")[number], ge=number, le=number)
     types["v"] = Annotated[int, exactly, said(types["v"])]
     always = kind.COMMITMENT == "always" or kind in (SeatTaken, SeatVacated)
     optional = {"private", "opened"} if always else {"private", "opened", "commit"}
