@@ -285,3 +285,20 @@ def test_a_long_step_costs_more_if_another_client_may_have_waited(
     one.step(0.01, now + 60.0)
     other.admit(1.0, now + 60.0)
     assert spent(one, now) == pytest.approx(charged + 0.11)
+
+
+@pytest.mark.parametrize("short", ["messages", "steps"])
+def test_short_work_after_a_long_step_does_not_hide_it(short: str) -> None:
+    budgets = Budgets(Limits(address_cpu=1e-9, address_cpu_burst=10.0))
+    one, other = budgets.client("203.0.113.1", 0.0), budgets.client("203.0.113.2", 0.0)
+    for _ in range(100):  # also if there were many long ones before
+        one.step(0.002, 0.0)
+    one.step(0.1, now := 0.1)
+    for _ in range(500):
+        now += 0.001
+        if short == "steps":
+            one.step(0.001, now)
+        else:
+            one.admit(0.0, now, seconds=0.001)
+    other.admit(1.0, now)
+    assert spent(one, now) == pytest.approx(0.2 + 0.1 + 0.5 + 100 * 0.004 + 0.5)

@@ -363,7 +363,8 @@ def download(address: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
                     data: bytes = answer.read()
                     return data
             except HTTPError as error:
-                sentence = safe_text(error.read(500).decode(errors="replace").strip())
+                with error:
+                    sentence = safe_text(error.read(500).decode(errors="replace").strip())
                 if error.code not in (429, 503):
                     raise UnknownTable(f"{address} is no bundle: {sentence}") from None
                 wait = retry_after(error.headers)

@@ -48,9 +48,6 @@ HIGHEST_STEP = 0.5
 """Seconds that the delay of a step is charged at most: a slow machine does not keep a player away
 for long."""
 
-STEPS_MAX = 64
-"""Long steps that are remembered until the next message shows whether they delayed it."""
-
 HOUSE_BURST = 0.1
 """The share of an hour's tables that all clients together may open at once."""
 
@@ -109,41 +106,50 @@ class Bucket:
 
 
 class LongSteps:
-    """The newest steps of the event loop that were long, each with the client that it was for.
+    """What the newest long steps of the event loop have cost other clients, by the step's client.
 
     A request that arrives during a step waits for the rest of it, so the delay that a step causes
     grows with the square of its duration: `seconds² / LONG_STEP`. That is charged to its client
     once a message of another one is read that may have waited. If there is none, the step has
-    delayed no client, however slow the machine is.
+    delayed no client, however slow the machine is. The loop may be busy with short work, too,
+    before it reads that message.
     """
 
-    __slots__ = ("_ended", "steps")
+    __slots__ = ("_busy", "_ended", "delays")
 
     def __init__(self) -> None:
-        self.steps: list[tuple[ClientBudget, float]] = []
-        self._ended = 0.0
+        self.delays: dict[ClientBudget, float] = {}
+        self._busy = 0.0  # processor time of the steps and messages since the first of them
+        self._ended = 0.0  # when the last step did
 
     def add(self, client: ClientBudget, seconds: float, now: float) -> None:
-        """Remember a step of a client that ended `now`."""
-        if not self._are_newest(now - seconds):
-            self.steps.clear()
-        if len(self.steps) < STEPS_MAX:
-            self.steps.append((client, seconds))
+        """Note a step of a client that ended `now`; a short one only among long ones."""
+        if not self._may_wait(now - seconds):
+            self.delays.clear()
+            self._busy = 0.0
+        if seconds > LONG_STEP:
+            delay = min(seconds * seconds / LONG_STEP, HIGHEST_STEP)
+            self.delays[client] = self.delays.get(client, 0.0) + delay
+        self._busy += seconds
         self._ended = now
 
-    def settle(self, reader: ClientBudget, now: float) -> None:
-        """Charge the steps for which this client's message, read `now`, may have waited."""
-        if not self._are_newest(now):
-            self.steps.clear()
-            return
-        for client, seconds in self.steps:
-            if client is not reader:
-                client.cpu.tokens -= min(seconds * seconds / LONG_STEP, HIGHEST_STEP)
-        self.steps = [step for step in self.steps if step[0] is reader]
+    def settle(self, reader: ClientBudget, now: float, seconds: float) -> None:
+        """Charge the steps for which this client's message may have waited.
 
-    def _are_newest(self, now: float) -> bool:
-        """Whether the loop may have been busy from these steps on until `now`."""
-        return now - self._ended <= sum(seconds for _, seconds in self.steps)
+        It was read `now`, and takes `seconds`.
+        """
+        if not self._may_wait(now):
+            self.delays.clear()
+            return
+        own = self.delays.pop(reader, 0.0)
+        for client, delay in self.delays.items():
+            client.cpu.charge(delay)
+        self.delays = {reader: own} if own else {}
+        self._busy += seconds
+
+    def _may_wait(self, now: float) -> bool:
+        """Whether a message that is read `now` may have come while a step of these ran."""
+        return now - self._ended <= self._busy
 
 
 def key_limits(limits: Limits) -> Limits:
@@ -268,8 +274,8 @@ class ClientBudget:
         the budget, clients that retry would block each other permanently.)
         """
         messages, cpu = self._messages, self.cpu
-        if self._long_steps.steps:
-            self._long_steps.settle(self, now)
+        if self._long_steps.delays:
+            self._long_steps.settle(self, now, seconds)
         longest = 0.0
         # `Bucket.wait` for all of them without calls: every message passes here.
         for bucket, least in (
@@ -305,7 +311,7 @@ class ClientBudget:
     def step(self, seconds: float, now: float) -> None:
         """Charge an uninterrupted step of the event loop, of so much processor time, that ended."""
         self.cpu.tokens -= seconds
-        if seconds > LONG_STEP:
+        if seconds > LONG_STEP or self._long_steps.delays:
             self._long_steps.add(self, seconds, now)
 
     def busy(self, now: float) -> float:
