@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,13 @@ from dealer.cli.commands import verify
 from dealer.errors import HouseUnreachable, UnknownTable
 from tests.web.js_verifier import run_module
 
-SERVER_URL = Path(__file__).parents[2] / "dealer" / "web" / "server_url.js"
+WEB = Path(__file__).parents[2] / "dealer" / "web"
+SERVER_URL = WEB / "server_url.js"
+IMPATIENT = {
+    SERVER_URL,
+    WEB / "audit_worker.js",  # a browser installs it again later
+    WEB / "client" / "socket.js",  # which waits by its own policy
+}
 BUSY = (503, {"Retry-After": "7"}, b"Too many requests.")
 
 
@@ -92,3 +99,8 @@ def test_a_page_asks_a_busy_server_again(
         console.log(JSON.stringify([waited, answer === null ? null : answer.status]));
     """)
     assert found == [waited, status]
+
+
+def test_every_page_fetches_patiently() -> None:
+    fetching = {path for path in WEB.rglob("*.js") if re.search(r"\bfetch\(", path.read_text())}
+    assert fetching == IMPATIENT

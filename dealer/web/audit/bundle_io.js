@@ -76,7 +76,7 @@ export function ownHtml() {
 
 /** Fetch the self-contained page from the server; null if that fails. */
 export async function fetchPage() {
-  const response = await fetch(serverUrl("audit.html")).catch(() => null);
+  const response = await fetchPatiently(serverUrl("audit.html"));
   return response?.ok ? response.text() : null;
 }
 
