@@ -194,10 +194,11 @@ class FeedReader:
                 # A leaf begins with its time, `{"at":`, the first of its members by name.
                 at = leaf[6 : leaf.index(",")]
                 subject = await self._subject(row, version, filter) if type == SEAT_TAKEN else ""
+                # Before the leaf, which stays the last member: its bytes can be cut out and hashed.
                 opened = f',"opened":{event.private}' if event.seat == EVERYONE else ""
                 text = one_line(
                     f'{{"position":"{position}{head}{version},"type":"{type}","at":{at}'
-                    f'{subject},"event":{leaf}{opened}}}'
+                    f'{subject}{opened},"event":{leaf}}}'
                 )
                 entries.append(Entry(position, text, row.table, version, type, int(at)))
         return entries

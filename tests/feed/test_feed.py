@@ -51,8 +51,9 @@ async def test_every_event_comes_as_in_the_log(open_node: OpenService) -> None:
     rows = await service.log.read(live_table.id)
     assert [each["version"] for each in objects] == complete(live_table)
     for each, row in zip(objects, rows, strict=True):
-        members = ["position", "table", "ref", "version", "type", "at", "event"]
-        assert list(each) == members + ["opened"] * (row.type == "SeatTaken")
+        opened = ["opened"] if row.type == "SeatTaken" else []
+        members = ["position", "table", "ref", "version", "type", "at", *opened, "event"]
+        assert list(each) == members
         assert each["ref"] == 'our "ünique" id'
         assert (each["type"], each["at"]) == (row.type, row.at)
         assert each["event"] == json.loads(leaf_of(live_table.id, row))
