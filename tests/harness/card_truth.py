@@ -5,11 +5,11 @@ And the rule by which one player may see a face before.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from dealer.game.view import Viewer
+from dealer.proof.bundle import read_leaves
 from dealer.proof.round_keys import RoundKeys, slot_commitment
 
 Leaf = dict[str, Any]
@@ -21,8 +21,8 @@ def may_see(viewer: Viewer, seat: int, version: int) -> bool:
 
 
 def leaves(bundle: Iterable[bytes]) -> list[Leaf]:
-    """The events of a bundle's lines, as parsed JSON."""
-    return [leaf for leaf in map(json.loads, bundle) if "version" in leaf]
+    """The events of a bundle's lines, as parsed JSON, with what was written in them."""
+    return list(read_leaves(list(bundle)))
 
 
 def round_keys(log: list[Leaf]) -> dict[int, RoundKeys]:
