@@ -41,7 +41,10 @@ class Backoff:
 
 
 class LastingFailure:
-    """Logs a failure that is met again and again as `event`: at once, then once a minute."""
+    """Logs a failure that is met again and again as `event`: at once, then once a minute.
+
+    Also if attempts between succeed: a database that fails now and then is not in every line.
+    """
 
     __slots__ = ("_due", "_event", "_log")
 
@@ -55,10 +58,6 @@ class LastingFailure:
         if self._due is None or now >= self._due:
             self._due = now + LOG_SECONDS
             self._log.error(self._event, extra={"fields": {**fields, "says": str(error)}})
-
-    def ended(self) -> None:
-        """An attempt succeeded: the next failure is a new one."""
-        self._due = None
 
 
 def jittered(delay: float) -> float:
@@ -136,6 +135,4 @@ class Polls:
         except Exception as error:
             loop.call_exception_handler({"message": "polling failed", "exception": error})
             return False
-        if self._failure is not None:
-            self._failure.ended()
         return True

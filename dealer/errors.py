@@ -14,7 +14,7 @@
     ├── ProofFault            the fault that a verifier found: check, line and sentence
     ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
     ├── UnknownEvent          an event in the log that this version of dealer cannot read
-    ├── HistoryUnavailable    a round that cannot be written in the requested format
+    ├── HistoryUnavailable    a round that a table has not, or a table that is not fair
     ├── NoteFault             a malformed or wrongly signed note (a ValueError too)
     ├── HouseCheated          proof, found by a player's client, that the server cheated
     ├── HouseUnreachable      no connection to the server
@@ -249,7 +249,7 @@ class UnknownEvent(DealerError):
 
 
 class HistoryUnavailable(DealerError):
-    """There is no such round, or the requested format cannot represent it."""
+    """There is no such round, or the cards of this table were chosen."""
 
 
 class NoteFault(DealerError, ValueError):
@@ -322,6 +322,10 @@ class DatabaseUnavailable(DatabaseError):
 
 class DatabaseReplaced(DatabaseError):
     """The database file was deleted or replaced while it was open; restart the process."""
+
+
+class ServerReplaced(DatabaseUnavailable):
+    """A standby took over from this database server, which must not be written any more."""
 
 
 class ConcurrentUpdate(DatabaseError):

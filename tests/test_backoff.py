@@ -98,6 +98,27 @@ def test_a_failure_that_lasts_is_logged_once_a_minute(caplog: pytest.LogCaptureF
     failure.met(error, 70.0, table="t")
     assert len(caplog.records) == 2
     assert vars(caplog.records[1])["fields"] == {"table": "t", "says": "away"}
-    failure.ended()
-    failure.met(error, 71.0)
-    assert len(caplog.records) == 3
+    failure.met(error, 129.9)
+    assert len(caplog.records) == 2
+
+
+async def test_a_failure_between_successes_is_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    runs, done = 0, asyncio.Event()
+
+    async def work() -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 40:
+            done.set()
+        if runs % 2:
+            raise DatabaseUnavailable("away")
+
+    failure = LastingFailure(getLogger("dealer.test"), "failed")
+    polls = Polls(work, delay=0.0, retry=0.001, failure=failure)
+    polling = asyncio.create_task(polls.run(0.001))
+    await done.wait()
+    polling.cancel()
+    await asyncio.wait([polling])
+    assert [record.message for record in caplog.records] == ["failed"]

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import parse_qs, urlsplit, urlunsplit
+from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
 from dealer.errors import BadRequest
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
-_PATH = re.compile(r"(?P<base>.*)/(?:tables|ws)/(?P<table>[0-9a-f]{32})/?")
+_PATH = re.compile(
+    r"(?P<base>.*?)/+(?:tables|ws)/(?P<table>[0-9a-f]{32})(?:[^0-9A-Za-z/].*|/[^0-9A-Za-z]*)?",
+    re.DOTALL,
+)
+"""The path of a table's page, and what the text around a link left at its end."""
 
 
 class TableLink(NamedTuple):
@@ -36,7 +40,7 @@ def read_link(text: str, *, server: str) -> TableLink:
     if _ID.fullmatch(digits := text.strip().lower().replace("-", "")):
         return TableLink(socket_address(server), digits)
     parts = urlsplit(text.strip())
-    found = _PATH.fullmatch(parts.path)
+    found = _PATH.fullmatch(unquote(parts.path))
     if parts.scheme not in _SCHEMES or not parts.netloc or found is None:
         raise BadRequest(
             "Give a table as its id, 32 hexadecimal digits, or as a link like "
@@ -47,10 +51,13 @@ def read_link(text: str, *, server: str) -> TableLink:
     return TableLink(
         urlunsplit(address),
         found["table"],
-        given.get("invite"),
-        given.get("ticket"),
-        given.get("seat"),
+        *(_secret(given.get(name)) for name in ("invite", "ticket", "seat")),
     )
+
+
+def _secret(text: str | None) -> str | None:
+    """A secret of a link, without what the text around the link left at its end."""
+    return None if text is None else re.sub(r"[^0-9A-Za-z_-]+\Z", "", text)
 
 
 def socket_address(server: str) -> str:

@@ -3,72 +3,73 @@
 from __future__ import annotations
 
 import sys
+from collections import UserDict
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
-import typer
+import click
+from click.exceptions import Exit
 
-from dealer.cli.commands import audit, config, database, lab, play, serve, services, tables, verify
-from dealer.cli.options import Commands
+from dealer.cli.options import Commands, flag
 from dealer.cli.output import echo, echo_err, guard
 from dealer.cli.process import few_collections
 from dealer.errors import DealerError
 from dealer.version import running_version
 
-app = Commands(
-    name="dealer",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+_COMMANDS = (
+    ("Run a server", "serve", "serve"),
+    ("Run a server", "config", "config"),
+    ("Play", "play", "demo bots practice mcp"),
+    ("Check a game", "audit", "audit history state"),
+    ("Check a game", "tables", "export"),
+    ("Check a game", "verify", "verify"),
+    ("Check a game", "lab", "lab"),
+    ("Maintain the database", "database", "migrate rebuild backup restore journal rotate-key"),
+    ("Operate the server", "tables", "tables"),
+    ("Operate the server", "services", "key webhook"),
+    ("Operate the server", "config", "packs"),
 )
-
-for panel, commands in {
-    "Run a server": (serve.serve, config.config),
-    "Play": (play.demo, play.bots, play.practice, play.mcp),
-    "Check a game": (audit.audit, audit.history, audit.state, tables.export, verify.verify),
-    "Maintain the database": (
-        database.migrate,
-        database.rebuild,
-        database.backup,
-        database.restore,
-        database.journal,
-        database.rotate_key,
-    ),
-}.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-for name, group, panel in (
-    ("lab", lab.app, "Check a game"),
-    ("tables", tables.app, "Operate the server"),
-    ("key", services.keys, "Operate the server"),
-    ("webhook", services.webhooks, "Operate the server"),
-    ("packs", config.packs, "Operate the server"),
-):
-    app.add_typer(group, name=name, rich_help_panel=panel)
+"""The heading in the help, the module of `dealer.cli.commands`, and the commands that it has."""
 
 
-def _print_version(asked: bool) -> None:
+class _Imported(UserDict[str, Any]):
+    """Commands by their names; the module of one is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = import_module(f"dealer.cli.commands.{self.data[name]}")
+        command: click.Command = getattr(module, name.replace("-", "_"))
+        return command
+
+
+def _print_version(_: click.Context, __: click.Parameter, asked: bool) -> None:
     if asked:
         echo(f"dealer {running_version()}")
-        raise typer.Exit
+        raise Exit
 
 
-@app.callback()
-def dealer(
-    _: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
-    """A card dealer that players can check.
+@click.command(
+    cls=Commands,
+    panels=[(panel, names.split()) for panel, _, names in _COMMANDS],
+    commands=_Imported({name: module for _, module, names in _COMMANDS for name in names.split()}),
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""A card dealer that players can check.
 
     Every swap of a shuffle, every draw and every change of a hand is an event in a SQL log. The
     house signs the log, and any player can recompute a closed round swap by swap.
 
     Commands that only read work while a server is running on the same file.
-    """
+    """,
+)
+@flag(
+    "--version",
+    "Print the version and exit.",
+    callback=_print_version,
+    is_eager=True,
+    expose_value=False,
+)
+def app() -> None:
+    pass
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import wraps
+from copy import copy
+from functools import partial
 from getpass import getuser
-from inspect import Parameter, cleandoc, iscoroutinefunction, signature
+from inspect import cleandoc, iscoroutine
 from math import inf
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
+from click.exceptions import Exit
 
 from dealer.cli.process import run
 from dealer.config import (
@@ -33,7 +34,7 @@ from dealer.errors import BadRequest, ConfigurationError, TableArchived
 if TYPE_CHECKING:
     from dealer.eventlog import Log, ReadOnlyLog
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _SOURCES = {"COMMANDLINE": "flag", "ENVIRONMENT": "environment"}
 
@@ -42,58 +43,27 @@ LIMITS_HELP = "Limits, each also a variable like DEALER_LIMIT_RATE:\n\n\b\n" + "
 )
 
 
-class Commands(typer.Typer):
-    """Commands whose help is plain text, and in which an option is given once unless it may repeat.
+class Command(click.Command):
+    """A command that may be a coroutine, and in which an option is given once unless it may repeat.
 
-    Rich's panels would cut names at the width of the terminal, and take four times as long.
+    The lines between ``` in its help stay as they are.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(cls=_Group, rich_markup_mode=None, add_completion=False, **options)
+    def invoke(self, ctx: click.Context) -> Any:
+        """As in click; a coroutine runs in an event loop of its own."""
+        result = super().invoke(ctx)
+        return run(result) if iscoroutine(result) else result
 
-    def command(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:
-        """As in Typer; a coroutine function runs in an event loop of its own."""
-        return _running(super().command(*args, cls=_OneCommand, **options))
-
-    def callback(self, *args: Any, **options: Any) -> Callable[[_Command], _Command]:
-        """As in Typer; a coroutine function runs in an event loop of its own."""
-        return _running(super().callback(*args, **options))
-
-
-def _running(register: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
-    def add(command: _Command) -> _Command:
-        @wraps(command)
-        def run_it(**given: Any) -> None:
-            run(command(**given))
-
-        register(run_it if iscoroutinefunction(command) else command)
-        return command
-
-    return add
-
-
-class _Plain:
-    help: str | None
-    params: list[Any]
-    make_parser: Callable[..., Any]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As in Typer; refuses an option of which all values but the last would be ignored."""
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As in click; refuses an option of which all values but the last would be ignored."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in given:
-            if given.count(option) > 1 and not option.multiple:
+            if given.count(option) > 1 and isinstance(option, click.Option) and not option.multiple:
                 name = max(option.opts, key=len)
-                raise typer.BadParameter("it is given more than once.", ctx=ctx, param_hint=name)
-        parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
-        return parsed
+                raise click.BadParameter("it is given more than once.", ctx=ctx, param_hint=name)
+        return super().parse_args(ctx, args)
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """As in Typer, which would write a required argument in braces."""
-        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
-        return [re.sub("[{}]", "", piece) for piece in pieces]
-
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """As in Typer; the lines of an example stay as they are."""
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         with formatter.indentation():
             for number, part in enumerate(re.split(r"```\n?", cleandoc(self.help or ""))):
@@ -105,31 +75,54 @@ class _Plain:
                     formatter.write_text(part.strip())
 
 
-class _OneCommand(_Plain, TyperCommand):
-    pass
+class Commands(click.Group, Command):
+    """A group of commands, which its help lists in their order.
 
+    `panels` are headings and the names of the commands below them.
+    """
 
-class _Group(_Plain, TyperGroup):
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """As in Typer; with a heading for each panel, and whole sentences."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            sentence = " ".join(cleandoc(command.help or "").split("\n\n")[0].split())
-            panel = getattr(command, "rich_help_panel", None) or "Commands"
-            panels.setdefault(panel, []).append((name, sentence))
-        for panel, rows in panels.items():
+    command_class = Command
+
+    def __init__(
+        self, *args: Any, panels: Iterable[tuple[str, Iterable[str]]] = (), **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self._panels: dict[str, list[str]] = {}
+        for heading, names in panels:
+            self._panels.setdefault(heading, []).extend(names)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As in click; with a heading for each of `panels`, and whole sentences."""
+        for panel, names in (self._panels or {"Commands": list(self.commands)}).items():
             with formatter.section(panel):
-                formatter.write_dl(rows)
+                formatter.write_dl([(name, self._sentence(name)) for name in names])
+
+    def _sentence(self, name: str) -> str:
+        return " ".join(cleandoc(self.commands[name].help or "").split("\n\n")[0].split())
 
 
-def given(metavar: str, help: str, *names: str, **more: Any) -> Any:
-    """An option with a value, whose default is not shown."""
-    return typer.Option(*names, metavar=metavar, help=help, show_default=False, **more)
+def command(help: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declares a command that `dealer.cli.main` lists; those of a group are the group's."""
+    return click.command(cls=Command, help=help)
 
 
-def argument(metavar: str, help: str, **more: Any) -> Any:
-    """An argument, whose default is not shown."""
-    return typer.Argument(metavar=metavar, help=help, show_default=False, **more)
+PATH = click.Path(path_type=Path)
+
+
+def given(
+    flag: str, metavar: str, help: str, *names: str, **more: Any
+) -> Callable[[_Function], _Function]:
+    """An option with a value."""
+    shown = {"show_default": "default" in more, "show_envvar": True}
+    return click.option(flag, *names, metavar=metavar, help=help, **shown | more)
+
+
+def flag(name: str, help: str, *names: str, **more: Any) -> Callable[[_Function], _Function]:
+    """An option without a value."""
+    return click.option(name, *names, is_flag=True, help=help, **more)
 
 
 def parse_int(text: str | int) -> int:
@@ -137,7 +130,7 @@ def parse_int(text: str | int) -> int:
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(f"Give a whole number, not {text!r}.") from None
+        raise click.BadParameter(f"Give a whole number, not {text!r}.") from None
 
 
 def parse_seconds(text: str | float) -> float:
@@ -147,7 +140,7 @@ def parse_seconds(text: str | float) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < inf:
-        raise typer.BadParameter(f"Give a number of seconds, 0 or more, not {text!r}.")
+        raise click.BadParameter(f"Give a number of seconds, 0 or more, not {text!r}.")
     return number
 
 
@@ -163,33 +156,33 @@ def usage_errors() -> Iterator[None]:
     try:
         yield
     except (BadRequest, ConfigurationError) as error:
-        raise typer.BadParameter(str(error)) from None
+        raise click.BadParameter(str(error)) from None
 
 
-def _with_password(url: str) -> str:
+def _with_password(_: click.Context, __: click.Parameter, url: str) -> str:
     with usage_errors():
         return with_password(url, os.environ)
 
 
-_SETTINGS = {setting.name: setting for setting in SETTINGS}
-_PARSERS = {int: parse_int, int | None: parse_int, float: parse_seconds}
-_OPTION_TYPES = {tuple[str, ...]: list[str] | None}
+_TYPES = {int: parse_int, int | None: parse_int, float: parse_seconds, Path | None: PATH}
 
 
-def option(name: str, *, hidden: bool = False) -> Any:
-    """The annotation of a parameter that is the option of a setting."""
-    setting = _SETTINGS[name]
-    declared = typer.Option(
+def _setting(setting: Setting, *, hidden: bool = False) -> Callable[[_Function], _Function]:
+    """The option of a setting."""
+    return click.option(
         setting.flag,
+        setting.name,
         envvar=setting.variable,
+        show_envvar=True,
         help=setting.help,
         metavar=setting.metavar,
-        parser=_PARSERS.get(setting.type),
-        callback=_with_password if name == "database" else None,
-        show_default=setting.default not in (None, ()),
+        type=_TYPES.get(setting.type),
+        multiple=setting.default == (),
+        callback=_with_password if setting.name == "database" else None,
+        default=setting.default,
+        show_default=setting.default not in (None, (), False),
         hidden=hidden,
     )
-    return Annotated[_OPTION_TYPES.get(setting.type, setting.type), declared]
 
 
 _SHOWN = 80
@@ -208,7 +201,7 @@ def address_help(address: str) -> str:
     return f"`dealer audit {table} --url {server}` checks a table of a server"
 
 
-def _table(text: str | None) -> str | None:
+def _table(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     """Refuses what cannot be the id of a table, before a database is opened."""
     if text is None or is_table(text):
         return text
@@ -220,119 +213,96 @@ def _table(text: str | None) -> str | None:
     else:
         instead = "its first digits suffice, and `dealer tables` lists them"
     said = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    raise typer.BadParameter(f"A table's id is 32 hex digits, not {said!r}; {instead}.")
+    raise click.BadParameter(f"A table's id is 32 hex digits, not {said!r}; {instead}.")
 
 
-if TYPE_CHECKING:
-    Database = str
-    HouseKey = Path | None
-    Marks = Path | None
-    ArchiveFolder = Path | None
-    Packs = Path | None
-    Games = Path | None
-else:
-    Database, HouseKey, Marks = option("database"), option("house_key"), option("marks")
-    ArchiveFolder, Packs, Games = option("archive"), option("packs"), option("games")
+def _show_all(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        whole = copy(context.command)
+        whole.params = [copy(parameter) for parameter in whole.params]
+        for parameter in whole.params:
+            parameter.hidden = False  # type: ignore[attr-defined]
+        whole.epilog = LIMITS_HELP
+        click.echo(whole.get_help(context))
+        raise Exit
 
-_TABLE = argument(
-    "TABLE", "The table's id, or a prefix of it that no other table has.", callback=_table
-)
-TableId = Annotated[str, _TABLE]
-OneTable = Annotated[str | None, _TABLE]
-TableOrFile = Annotated[
-    str,
-    argument(
-        "TABLE_OR_FILE",
-        "The table's id, or a prefix of it that no other table has; or a bundle's file, "
-        "- for standard input.",
+
+_A_TABLE = "The table's id, or a prefix of it that no other table has"
+_WHY = partial(given, "--why", "TEXT", "The reason, recorded in the operators' journal.")
+_SHARED: Mapping[str, Callable[..., Any]] = {
+    "table": click.argument("table", callback=_table, help=f"{_A_TABLE}."),
+    "optional_table": click.argument("table", required=False, callback=_table, help=f"{_A_TABLE}."),
+    "table_or_file": click.argument(
+        "source",
+        metavar="TABLE_OR_FILE",
+        help=f"{_A_TABLE}; or a bundle's file, - for standard input.",
     ),
-]
-OnlyRound = Annotated[int | None, given("N", "Only this round.", "--round", min=1)]
-LIMIT_OF_LINES = typer.Option(metavar="N", min=1, help="Maximum number of lines.")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-Why = Annotated[
-    str,
-    typer.Option("--why", metavar="TEXT", help="The reason, recorded in the operators' journal."),
-]
-Operator = Annotated[
-    str | None,
-    given(
+    "only": given("--round", "N", "Only this round.", "only", type=click.IntRange(1)),
+    "lines": given("--limit", "N", "Maximum number of lines.", type=click.IntRange(1), default=100),
+    "as_json": flag("--json", "Print JSON for scripts.", "as_json"),
+    "why": _WHY(default="", show_default=False),
+    "required_why": _WHY(required=True),
+    "operator": given(
+        "--operator",
         "NAME",
         "Your name in the operators' journal; user@machine if not given.",
-        "--operator",
         envvar="DEALER_OPERATOR",
     ),
-]
-HouseUrl = Annotated[
-    str | None,
-    given(
+    "url": given(
+        "--url",
         "URL",
         "Address of a server to read from instead of the database, like "
         "http://127.0.0.1:8080/; needs the whole id of a table.",
-        "--url",
     ),
-]
-Limit = Annotated[
-    list[str] | None,
-    given(
-        "NAME=VALUE", "A limit, like rate=20; --help-all lists them. May be given several times."
+    "limit": given(
+        "--limit",
+        "NAME=VALUE",
+        "A limit, like rate=20; --help-all lists them. May be given several times.",
+        multiple=True,
     ),
-]
-
-
-def _print_all(context: typer.Context, asked: bool) -> None:
-    if asked:
-        for parameter in context.command.params:
-            parameter.hidden = False  # type: ignore[attr-defined]
-        context.command.epilog = LIMITS_HELP
-        typer.echo(context.get_help())
-        raise typer.Exit
-
-
-HelpAll = Annotated[
-    bool,
-    typer.Option(
-        "--help-all", callback=_print_all, is_eager=True, help="Show all settings and exit."
+    "help_all": flag(
+        "--help-all",
+        "Show all settings and exit.",
+        callback=_show_all,
+        is_eager=True,
+        expose_value=False,
     ),
-]
+} | {setting.name: _setting(setting) for setting in SETTINGS if setting.flag}
 
 
-def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+_UNREAD_KEY = given(
+    "--house-key", "FILE", "Not needed: taken as by other commands.", type=PATH, expose_value=False
+)
+
+
+def takes(*names: str) -> Callable[[_Function], _Function]:
+    """Add options and arguments that several commands have, in this order.
+
+    A name is that of a setting, or one of those above, which may be an argument's: `table`,
+    `optional_table` and `table_or_file`. What maintains a database also takes a house key that it
+    does not need, so that one set of options is right for all of these commands.
+    """
+    unread = [_UNREAD_KEY] if "operator" in names and "house_key" not in names else []
+    return _declared([_SHARED[name] for name in names] + unread)
+
+
+def takes_settings(command: _Function) -> _Function:
     """Add an option for each setting, --limit and --help-all to those of the command.
 
     Their values reach the command as keyword arguments, for `build_settings`. The help shows the
     settings that are `common`.
     """
-    parameters = [
-        Parameter(
-            setting.name,
-            Parameter.KEYWORD_ONLY,
-            default=setting.default or None if setting.type == tuple[str, ...] else setting.default,
-            annotation=option(setting.name, hidden=not setting.common),
-        )
-        for setting in SETTINGS
-        if setting.flag
-    ]
-    for name, default, annotation in (("limit", None, Limit), ("help_all", False, HelpAll)):
-        parameters.append(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        )
-    parameters += [
-        parameter
-        for parameter in signature(command, eval_str=True).parameters.values()
-        if parameter.kind is not Parameter.VAR_KEYWORD
-    ]
+    settings = [_setting(one, hidden=not one.common) for one in SETTINGS if one.flag]
+    return _declared([*settings, _SHARED["limit"], _SHARED["help_all"]])(command)
 
-    @wraps(command)
-    def with_settings(*, help_all: bool, **given: Any) -> None:
-        command(**given)
 
-    signature_ = signature(command).replace(parameters=parameters)
-    with_settings.__signature__ = signature_  # type: ignore[attr-defined]
-    with_settings.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in parameters
-    }
-    return with_settings
+def _declared(options: Sequence[Callable[..., Any]]) -> Callable[[_Function], _Function]:
+    def declare(command: _Function) -> _Function:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return declare
 
 
 def build_settings(given: dict[str, Any]) -> Settings:
@@ -365,11 +335,16 @@ def validate_paths(settings: Settings) -> None:
     check_address(settings.database)
     key_file(settings.database, settings.house_key)
     for folder in (settings.archive, settings.marks):
-        if folder is not None and not folder.is_dir():
-            raise ConfigurationError(f"There is no folder {folder}. Create it first.")
+        if folder is not None:
+            require_folder(folder)
 
 
-def source_of(context: typer.Context, name: str) -> str:
+def require_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise ConfigurationError(f"There is no folder {folder}. Create it first.")
+
+
+def source_of(context: click.Context, name: str) -> str:
     """Where the value of a setting is from: flag, environment or default."""
     origin = context.get_parameter_source(name)
     return "default" if origin is None else _SOURCES.get(origin.name, "default")

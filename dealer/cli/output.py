@@ -34,7 +34,7 @@ from select import select
 from shutil import which
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-import typer
+import click
 
 from dealer.errors import ConfigurationError
 from dealer.game.names import safe_text as safe_text
@@ -62,12 +62,12 @@ def program() -> str:
 
 
 def echo(line: str = "") -> None:
-    typer.echo(line)
+    click.echo(line)
 
 
 def echo_err(line: str) -> None:
     """Print a remark on standard error, so that scripts do not read it as a result."""
-    typer.echo(line, err=True)
+    click.echo(line, err=True)
 
 
 def say_json(value: Any, *, say: Callable[[str], None] = echo) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -55,6 +56,18 @@ def raise_file_limit() -> None:
 
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def stop_by_signal(stop: asyncio.Event) -> None:
+    """Set `stop` on SIGINT, SIGTERM, or SIGHUP, which a terminal sends that is closed.
+
+    Who starts a program with `nohup` has it go on after that.
+    """
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    for number in numbers:
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

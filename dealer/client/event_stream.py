@@ -24,13 +24,19 @@ class EventStream(AsyncIterator[TableEvent]):
         if self._over:
             branch.end(self._error)
         else:
-            self._branches.append(branch)
+            self._branches = [*(other for other in self._branches if not other._over), branch]
         return branch
 
     def put(self, event: TableEvent) -> None:
         """Pass an event to every branch."""
         for branch in self._branches:
-            branch._queue.put_nowait(event)
+            if not branch._over:
+                branch._queue.put_nowait(event)
+
+    def unread(self) -> list[TableEvent]:
+        """Take the events that came and were not read yet."""
+        queue = self._queue
+        return [item for _ in range(queue.qsize()) if isinstance(item := queue.get_nowait(), tuple)]
 
     def end(self, error: DealerError | None) -> None:
         """End the stream: readers get the events that are left, then stop or raise `error`."""

@@ -267,7 +267,7 @@ class House:
         to join it is under way. An answer with a seat that is not newer than what the session had
         is about a seat that was left since; then DealerError.
         """
-        table = self._tables[session.id]
+        table, seated = self._tables[session.id], session.verifier.seat is not None
 
         def answered(result: Members) -> None:
             nonlocal session, table
@@ -280,7 +280,14 @@ class House:
             session.joined(result, shared="ticket" in params or "jwt" in params)
 
         result = await self._ask(method, params, answered)
-        return await _caught_up(table, result["version"])
+        await _caught_up(table, result["version"])
+        if method == "table.join" and table.seat is not None and not seated:
+            player = table.state.seats.get(table.seat)
+            own = (params.get("name"), bytes.fromhex(params.get("key", "")) or None)
+            named = "ticket" not in params and "jwt" not in params  # else the service's name
+            if player is None or (named and (player.name, player.key) != own):
+                session.accuse(method)
+        return table
 
     async def _ask(self, method: str, params: Members, answered: Answered) -> Members:
         return await self._connection.ask(

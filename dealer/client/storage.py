@@ -107,7 +107,7 @@ class TableFolder(TableStore):
             self.evidence: list[dict[str, Any]] = [
                 json.loads(file.read_text()) for file in sorted(path.glob("evidence-*.json"))
             ]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, RecursionError, ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
                 f"The client's folder {path} cannot be read: {error}"
             ) from error

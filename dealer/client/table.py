@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Literal
 
+from dealer.client.answers import Place, confirmed
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import Evidence
 from dealer.client.markers import Markers
 from dealer.client.requests import Members
 from dealer.client.snapshot import restore
 from dealer.client.table_session import TableSession
-from dealer.errors import BadToken, ShuffleRunning
+from dealer.errors import BadToken, DealerError, ShuffleRunning
 from dealer.game.cards import UNKNOWN
 from dealer.game.commands import CardRef, Where
 from dealer.game.decide.selection import require_stack
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Table
+from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.verify.practice import NOT_FAIR
 from dealer.proof.verify.replay import INSECURE
 
@@ -221,22 +224,33 @@ class RemoteTable:
         """
         members = {name: value for name, value in params.items() if value is not None}
         members["cmd"] = str(uuid.uuid4())
-        for attempt in range(SHUFFLES_MAX + 1):
-            try:
-                result = await self._session.ask(method, members, changes=True)
-                break
-            except ShuffleRunning:
-                if attempt == SHUFFLES_MAX:
-                    raise
-                await self.sealed()
-        await self.until(lambda table: table.version >= result["version"])
-        return result
+        version, seat, before = self.version, self.seat, Place.of(self.state)
+        with closing(self.events()) as seen:
+            for attempt in range(SHUFFLES_MAX + 1):
+                try:
+                    result = await self._session.ask(method, members, changes=True)
+                    break
+                except ShuffleRunning:
+                    if attempt == SHUFFLES_MAX:
+                        raise
+                    await self.sealed()
+            await self._reached(method, result, since=version)
+            made = [event for at, _, event in seen.unread() if at <= result["version"]]
+        if len(made) < result["version"] - version:
+            raise DealerError(
+                f"The server did {method}, and sent a snapshot of the table in place of its events:"
+                " what it brought is in the table's state."
+            )
+        seats, faces = (seat, self.seat), self._verifier.faces
+        answer = confirmed(made, method, members, result, before=before, seats=seats, faces=faces)
+        return self._session.accuse(method) if answer is None else answer
 
-    async def _call_seen(self, method: str, **params: Any) -> list[str]:
-        round_ = self.round
-        result = await self.call(method, **params)
-        faces = self._verifier.faces
-        return [faces.get((round_ or 0, slot), UNKNOWN) for slot in result["slots"]]
+    async def _reached(self, method: str, result: Members, *, since: int) -> None:
+        """Wait for the version in an answer, which is not before that at which it was asked."""
+        version = result.get("version")
+        if type(version) is not int or version < since:
+            self._session.accuse(method)
+        await self.until(lambda table: table.version >= version)
 
     def _compare_entropy(self, round_: int, entropy: str | None) -> None:
         own = "house" if self.state.rules.given.get("entropy") == "house" else "players"
@@ -369,7 +383,8 @@ class RemoteTable:
 
     async def draw(self, count: int = 1, *, end: End = "top") -> list[str]:
         """Draw from the deck into this player's hand; the codes."""
-        return await self._call_seen("deck.draw", count=count, **{"from": end})
+        drawn: list[str] = (await self.call("deck.draw", count=count, **{"from": end}))["cards"]
+        return drawn
 
     async def burn(self, count: int = 1) -> None:
         """Move cards from the top of the deck to the burn pile, face down."""
@@ -436,7 +451,8 @@ class RemoteTable:
     ) -> list[str]:
         """Draw from an end of a pile, or specific cards, or the `whole` pile; the codes."""
         params = {"count": count, "from": end, "cards": _cards(cards), "all": whole or None}
-        return await self._call_seen("pile.draw", pile=pile, **params)
+        drawn: list[str] = (await self.call("pile.draw", pile=pile, **params))["cards"]
+        return drawn
 
     async def move(
         self,
@@ -474,16 +490,27 @@ class RemoteTable:
 
     async def bundle(self) -> Members:
         """Where the bundle for a verifier is: `url`, a path, and `version`."""
-        return await self._session.ask("audit.bundle", {}, changes=False)
+        since = self.version
+        result = await self._session.ask("audit.bundle", {}, changes=False)
+        await self._reached("audit.bundle", result, since=since)
+        if result.get("url") != f"/tables/{self.id}/bundle.jsonl":
+            self._session.accuse("audit.bundle")
+        return result
 
     async def state_at(self, version: int) -> Table:
         """The state at an earlier version, with the cards that this viewer could see then.
 
-        It is as the server reports it, and not verified. Raises BadRequest if there is no such
-        version.
+        It is as the server reports it, and verified only as far as its cards were opened to this
+        client. Raises BadRequest if there is no such version.
         """
         result = await self._session.ask("table.state", {"at": version}, changes=False)
-        return restore(result["state"], seat=self.seat)
+        past, opened = restore(result["state"], seat=self.seat), self._verifier.faces
+        faces = () if past.round is None else enumerate(past.round.faces)
+        number = 0 if past.round is None else past.round.number
+        others = any(face != opened.get((number, slot), face) for slot, face in faces if face)
+        if others or (past.version, past.key) != (version, self.key):
+            self._session.accuse("table.state")
+        return past
 
     async def presence(self) -> Members:
         """Which players are connected, as the server reports it; this cannot be verified.
@@ -496,7 +523,8 @@ class RemoteTable:
     async def cosign(self, note: str) -> int:
         """Cosign one of `checkpoints` with this player's key and send it; the size of the head."""
         params = {"cosignature": self._session.responder.signature(note)}
-        return int((await self._session.ask("table.cosign", params, changes=True))["size"])
+        await self._session.ask("table.cosign", params, changes=True)
+        return read_checkpoint(note).size
 
 
 def _cards(cards: Cards | None) -> list[CardRef] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import NoReturn
 
 from dealer.client.auto_responder import AutoResponder
 from dealer.client.connection import Connection
@@ -352,7 +353,9 @@ class TableSession:
     def _cosigned(self, asked: asyncio.Future[Members]) -> None:
         forget(asked)
         if not asked.cancelled() and asked.exception() is None:
-            self.cosigned = max(self.cosigned, int(asked.result().get("size", 0)))
+            size = asked.result().get("size")
+            verified = [head.size for head in self.store.heads if head.size == size]
+            self.cosigned = max(self.cosigned, *verified, 0)
             self._wake()
 
     def _resume_after_gap(self) -> None:
@@ -367,6 +370,13 @@ class TableSession:
             self._caught(HouseCheated(sentence, self.verifier.evidence(sentence)))
             return
         self.attach()
+
+    def accuse(self, method: str) -> NoReturn:
+        """Leave the table, because the answer to `method` is not what its events say."""
+        sentence = f"The server's answer to {method} is not what the table's events say."
+        fault = HouseCheated(sentence, self.verifier.evidence(sentence))
+        self._caught(fault)
+        raise self.error or fault
 
     def _caught(self, fault: HouseCheated) -> None:
         """Store the evidence, leave the seat and end the session."""

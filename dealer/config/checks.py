@@ -41,9 +41,19 @@ COLOURS = ("accent", "accent-ink", "felt")
 CONTRAST = 4.5
 """Least contrast of text (WCAG 2.2, 1.4.3)."""
 
+_QUOTES = "\"'`“”„‘’«»"
 _BLACK, _WHITE = "#000000", "#ffffff"
 _FELT_INK = "#fbf8ee"
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
+
+
+def check_unquoted(what: str, text: str) -> None:
+    """Refuse a value in quotation marks, as an env file may pass them on."""
+    if text and (text[0] in _QUOTES or text[-1] in _QUOTES):
+        raise ConfigurationError(
+            f"{what} is in quotation marks: leave them out. No shell removes them from a file for "
+            "Docker's --env-file."
+        )
 
 
 def at_least(least: int) -> Check:
@@ -265,6 +275,7 @@ def with_password(url: str, environ: Mapping[str, str]) -> str:
 
     Raises ConfigurationError if that file cannot be read or is empty.
     """
+    check_unquoted("The database's address", url)
     name = environ.get(PASSWORD_FILE_VARIABLE)
     scheme, _, rest = url.partition("://")
     user, at, place = rest.partition("@")

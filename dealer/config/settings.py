@@ -27,6 +27,7 @@ from dealer.config.checks import (
     check_path,
     check_port,
     check_title,
+    check_unquoted,
     palette,
     read_logo,
 )
@@ -111,6 +112,9 @@ class Setting(NamedTuple):
 
     def require(self, value: Any) -> None:
         """Raise ConfigurationError, which names the flag, if a value that is given is wrong."""
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str | Path) and self.metavar != "TEXT":
+                check_unquoted(f"{self.flag} ({self.variable})", str(text))
         if self.choices and value not in self.choices:
             raise ConfigurationError(f"{self.flag} must be one of {', '.join(self.choices)}.")
         if self.check is not None and value not in (None, ()):
@@ -148,8 +152,9 @@ class Settings:
 
     database: str = setting(
         "sqlite:///dealer.db",
-        "Where the log is stored: sqlite:/// and a path (a fourth slash makes it absolute), "
-        "or postgresql://user:password@host/database.",
+        "Where the log is stored: the path of an SQLite file, or postgresql://user:password@host/"
+        "database. A path after sqlite:/// is encoded as in a URL; a fourth slash makes it "
+        "absolute.",
         metavar="URL",
         variable=DATABASE_VARIABLE,
         repr=False,
@@ -447,6 +452,9 @@ class Settings:
     limits: Limits = field(default_factory=default_limits)
 
     def __post_init__(self) -> None:
+        for name in ("host", "ops_host", "service_host"):  # IPv6 as in addresses of pages
+            unbracketed = getattr(self, name).removeprefix("[").removesuffix("]")
+            object.__setattr__(self, name, unbracketed)
         for setting in SETTINGS:
             setting.require(getattr(self, setting.name))
         check_games(self.packs, self.games)

@@ -4,9 +4,6 @@
 of it in a folder with others.
 """
 
-from sphinx.application import Sphinx
-
-from dealer.docs import reference
 from dealer.version import __version__
 
 project = "dealer"
@@ -31,15 +28,3 @@ html_additional_pages = {"index": "first.html"}
 html_copy_source = False
 html_show_copyright = False
 html_use_index = False
-
-
-def setup(app: Sphinx) -> None:
-    """Complete the pages of the reference as they are read."""
-    app.connect("source-read", complete)
-
-
-def complete(app: Sphinx, page: str, source: list[str]) -> None:
-    """Add to a page of the reference what the program declares."""
-    folder, _, name = page.rpartition("/")
-    if folder == "dealer/docs/reference":
-        source[0] = "\n".join([source[0], *getattr(reference, name)()])

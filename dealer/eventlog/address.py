@@ -1,5 +1,7 @@
 """Database addresses: `sqlite:///PATH` and `postgresql://…`, percent-encoded as in any URL.
 
+The plain path of an SQLite file is one, too, without an encoding.
+
 An address either names its database in full or is refused: what is not understood, such as an
 unknown parameter, is never left out, because it may have been meant as part of the name.
 """
@@ -15,6 +17,7 @@ from dealer.errors import ConfigurationError
 
 _POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg")
 _SQLITE = re.compile(r"sqlite(?:\+\w+)?://([^/?#]*)(?:/(.*))?", re.DOTALL)
+_LIKE_A_URL = re.compile(r"(?:sqlite|postgres)[\w+]*:|[^/]*@", re.IGNORECASE)
 _ENCODED = {"?": "%3F", "#": "%23", "%": "%25"}
 _NOT_ENCODED = re.compile(r"[?#]|%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
@@ -37,14 +40,18 @@ def sqlite_address(file: Path) -> str:
 
 
 def database_file(url: str) -> Path:
-    """The file that a `sqlite:///…` address names; the path is percent-decoded.
+    """The file that a plain path or a `sqlite:///…` address names; the latter is percent-decoded.
 
     Raises ConfigurationError on any other address, in-memory databases and folders included.
     """
     if "://" not in url:
-        # Not repeated if it may have a password.
-        written = "sqlite:///dealer.db" if not url or "@" in url else sqlite_address(Path(url))
-        raise ConfigurationError(f"The database's address is a URL: write it like {written}.")
+        if not url or _LIKE_A_URL.match(url):
+            # Not repeated, for it may have a password.
+            raise ConfigurationError(
+                "The database's address is a URL or a path: write it like sqlite:///dealer.db, "
+                "postgresql://host/dealer or dealer.db."
+            )
+        url = sqlite_address(Path(url))
     found = _SQLITE.fullmatch(url)
     if found is None:
         raise ConfigurationError(

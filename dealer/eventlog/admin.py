@@ -157,7 +157,7 @@ def details_in(text: str) -> dict[str, Any]:
     """The details of an entry; raises DatabaseDamaged."""
     try:
         details = json.loads(text)
-    except (TypeError, ValueError):
+    except (RecursionError, TypeError, ValueError):
         details = None
     if not isinstance(details, dict):
         raise DatabaseDamaged(

@@ -183,12 +183,15 @@ def lock_timeout_error(name: str) -> DatabaseLocked:
     return kind(sentence.format(name=name))
 
 
+_TRY_AGAIN = "Try again; if it fails again, look at the database's own log and at the disk."
+
+
 def _translate_sqlstate(code: str, name: str) -> DatabaseError:
     for length in _PREFIX_LENGTHS:
         if code[:length] in _BY_SQLSTATE:
             kind, sentence = _BY_SQLSTATE[code[:length]]
             return kind(sentence.format(name=name))
-    return DatabaseError(f"The log in {name} failed (PostgreSQL error {code}).")
+    return DatabaseError(f"The log in {name} failed (PostgreSQL error {code}). {_TRY_AGAIN}")
 
 
 def translate(error: BaseException, *, name: str, committing: bool = False) -> DatabaseError:
@@ -216,10 +219,12 @@ def translate(error: BaseException, *, name: str, committing: bool = False) -> D
     if isinstance(cause, OSError):
         if cause.errno in (ENOSPC, EDQUOT):
             return _FULL[0](_FULL[1].format(name=name))
-        return DatabaseError(f"The log in {name} failed: {cause.strerror or 'no reason is known'}.")
+        why = cause.strerror or "no reason is known"
+        return DatabaseError(f"The log in {name} failed: {why}. {_TRY_AGAIN}")
     code = getattr(cause, "sqlite_errorcode", None)
     if code is None:
-        return DatabaseError(f"The log in {name} failed: its driver reported a fault.")
+        fault = f"its driver reported a fault ({type(cause).__name__})"
+        return DatabaseError(f"The log in {name} failed: {fault}. {_TRY_AGAIN}")
     primary = code & 0xFF
     if committing and primary == sqlite3.SQLITE_IOERR:
         return OutcomeUnknown(
@@ -227,7 +232,7 @@ def translate(error: BaseException, *, name: str, committing: bool = False) -> D
             "were written. Send the same command id again to find out."
         )
     kind, sentence = _BY_SQLITE_CODE.get(
-        primary, (DatabaseError, f"The log in {{name}} failed (SQLite error {code}).")
+        primary, (DatabaseError, f"The log in {{name}} failed (SQLite error {code}). {_TRY_AGAIN}")
     )
     if primary == sqlite3.SQLITE_IOERR and _is_full(name):
         kind, sentence = _FULL  # not SQLITE_FULL if its shared memory has no room

@@ -7,19 +7,23 @@ fsync. The commits of one process are totally ordered, so a backup that is older
 lacks it. If a process is killed between COMMIT and pwrite, the mark is older than the log, never
 newer.
 
-A file holds two lines of ASCII, 256 bytes each, blank or
+A file holds three lines of ASCII, 256 bytes each, blank or
 
     own|seen v1 log=… generation=… table=… version=… leaf=… check=…
+    home v1 database=… check=…
 
 `own` is the newest append of the process, `seen` the newest that it read of another one. `log` is
 the id of an entry of the journal, which is in every later copy of this log and in no other log.
 `generation` counts restores (`service/operations/restore_check.py`). `check` is a prefix of the
-line's SHA-256. Each process has a file of its own, locked while it runs. The folder has a random
-id for each key, in a file of its own, by which the log knows the folders whose marks count.
+line's SHA-256. `database` is `Reader.identity` of the database that the process used last, by which
+a server is known that was replaced before. Each process has a file of its own, locked while it
+runs. The folder has a random id for each key, in a file of its own, by which the log knows the
+folders whose marks count.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
@@ -32,6 +36,7 @@ from typing import NamedTuple
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.keys import sync_folder
+from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import Append, Appended, EventRecord, Result, leaf_of
 from dealer.proof.tree import leaf_hash
 
@@ -40,13 +45,14 @@ FIRST = bytes(16)
 """The generation of a log for which no restore was ever detected."""
 
 _BLANK = b" " * (LINE_BYTES - 1) + b"\n"
-_OWN, _SEEN = 0, 1
+_OWN, _SEEN, _HOME = 0, 1, 2
 _NAMES = ("own ", "seen")
 _FILES = 64
 _ID_BYTES = 16
 _LINE = re.compile(
     r"(?:own |seen) v1 log=([0-9a-f]{16}) generation=([0-9a-f]{32}) table=([0-9a-f]{32})"
     r" version=(\d{16}) leaf=([0-9a-f]{64})"
+    r"|home v1 database=(\S+)"
 )
 
 _log = getLogger("dealer.eventlog")
@@ -76,12 +82,19 @@ def mark_file(key: Path, number: int | str, *, folder: Path | None = None) -> Pa
     return (folder or key.parent) / name
 
 
-def read_marks(key: Path, *, folder: Path | None = None) -> list[MarkRecord]:
-    """The records of all mark files of this key, including those of running processes.
+class Marks(NamedTuple):
+    """What mark files say: events that were committed or shown, and the databases in use."""
+
+    records: list[MarkRecord]
+    databases: list[str]
+
+
+def read_marks(key: Path, *, folder: Path | None = None) -> Marks:
+    """The lines of all mark files of this key, including those of running processes.
 
     Raises ConfigurationError if one cannot be read.
     """
-    lines: list[MarkRecord] = []
+    marks = Marks([], [])
     first = mark_file(key, 0, folder=folder)
     names = re.compile(re.escape(first.name.removesuffix("0")) + r"\d+")
     try:
@@ -89,11 +102,13 @@ def read_marks(key: Path, *, folder: Path | None = None) -> list[MarkRecord]:
     except OSError:
         files = []
     for file in files:
-        lines += _records(file)
-    return lines
+        found = _read_file(file)
+        marks.records.extend(found.records)
+        marks.databases.extend(found.databases)
+    return marks
 
 
-def _records(file: Path) -> list[MarkRecord]:
+def _read_file(file: Path) -> Marks:
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -103,10 +118,12 @@ def _records(file: Path) -> list[MarkRecord]:
         ) from None
     lines = [data[start : start + LINE_BYTES] for start in range(0, len(data), LINE_BYTES)]
     # After a power failure a new file can be empty.
-    return [_read(line, file) for line in lines if line.strip(b" \n\0")]
+    read = [_read(line, file) for line in lines if line.strip(b" \n\0")]
+    records = [each for each in read if isinstance(each, MarkRecord)]
+    return Marks(records, [each for each in read if isinstance(each, str)])
 
 
-def _read(data: bytes, file: Path) -> MarkRecord:
+def _read(data: bytes, file: Path) -> MarkRecord | str:
     text, _, check = data.decode("ascii", "replace").rstrip().rpartition(" check=")
     found = _LINE.fullmatch(text)
     if found is None or check != _check(text):
@@ -116,7 +133,9 @@ def _read(data: bytes, file: Path) -> MarkRecord:
             "is, delete the file and close the open tables with `dealer tables close --idle 0m` "
             "first."
         )
-    log, generation, table, version, leaf = found.groups()
+    log, generation, table, version, leaf, database = found.groups()
+    if database is not None:
+        return str(database)
     return MarkRecord(
         bytes.fromhex(log),
         bytes.fromhex(generation),
@@ -126,8 +145,17 @@ def _read(data: bytes, file: Path) -> MarkRecord:
     )
 
 
+def _line(text: str) -> bytes:
+    return (f"{text} check={_check(text)}".ljust(LINE_BYTES - 1) + "\n").encode()
+
+
 def _check(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
+
+
+async def fence(log: ReadOnlyLog, key: Path) -> None:
+    """Raise ServerReplaced, now or later, as `Reader.fence` does; marks next to this key count."""
+    await log.reader.fence((await asyncio.to_thread(read_marks, key)).databases)
 
 
 class HighWaterMark:
@@ -180,16 +208,20 @@ class HighWaterMark:
 
     def records(self) -> list[MarkRecord]:
         """The lines of this file; ConfigurationError if it cannot be read."""
-        return _records(self.file)
+        return _read_file(self.file).records
 
     def begin(self, log: bytes, generation: bytes) -> None:
-        """Write marks for the log with this id from now on; clear the file if its lines are of an
+        """Write marks for the log with this id from now on; clear its events if they are of an
         earlier generation.
         """
         if self.log and generation != self._generation:
             self._write(2 * _BLANK, 0)
         self._generation = generation
         self.log = log
+
+    def uses(self, database: str) -> None:
+        """Record the identity of the database that this process uses."""
+        self._write(_line(f"home v1 database={database}"), _HOME * LINE_BYTES)
 
     def wrote(self, requests: Sequence[Append], results: Sequence[Result]) -> None:
         """Record one append of a batch that was committed in one transaction."""
@@ -228,8 +260,7 @@ class HighWaterMark:
             f"{_NAMES[line]} v1 log={self.log.hex()} generation={self._generation.hex()}"
             f" table={table.hex()} version={version:016d} leaf={leaf.hex()}"
         )
-        record = f"{text} check={_check(text)}".ljust(LINE_BYTES - 1) + "\n"
-        self._write(record.encode(), line * LINE_BYTES)
+        self._write(_line(text), line * LINE_BYTES)
 
     def _write(self, data: bytes, offset: int) -> None:
         try:

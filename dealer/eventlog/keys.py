@@ -286,12 +286,15 @@ def key_file(url: str, given: Path | None = None) -> Path:
 def require_database(url: str, key: Path) -> None:
     """Raise HouseKeyError if the SQLite database at `url` is missing, but its key exists.
 
-    A first start creates the database before the key, so no crash leaves a key alone.
+    A first start creates the database before the key, so no crash leaves a key alone. Nor does a
+    key that cannot be created leave a database.
     """
-    if is_postgres(url) or not key.exists():
+    if is_postgres(url) or (file := database_file(url)).exists():
         return
-    file = database_file(url)
-    if not file.exists():
+    if key.parent != file.parent and not os.access(key.parent, os.W_OK | os.X_OK):
+        there = key.parent.is_dir()
+        raise _not_created(key, "its folder is read-only" if there else "there is no such folder")
+    if key.exists():
         raise HouseKeyError(
             f"The house key {key} exists, but its database {file} is missing. Restore the database "
             "from a backup, or name the right --database. To begin a new house, first move the key "
@@ -385,12 +388,16 @@ def next_file(file: Path) -> Path:
     return file.with_name(f"{file.name}.new")
 
 
+KEY_END = r"(\.new|\.[0-9a-f]{8})?"
+"""The end of the name of a key's file, as a pattern; what else lies next to a key is no key."""
+
+
 def key_files(file: Path) -> list[Path]:
     """The files of all keys of a house, next to each other; HouseKeyError if `file` is not there.
 
     Their names begin with `file`'s.
     """
-    beside = re.compile(re.escape(file.name) + r"(\.new|\.[0-9a-f]{8})?")
+    beside = re.compile(re.escape(file.name) + KEY_END)
     try:
         there = [
             neighbour for neighbour in file.parent.iterdir() if beside.fullmatch(neighbour.name)
@@ -461,11 +468,15 @@ def make(file: Path, fresh: bytes) -> bytes:
         # The directory entry must be durable before anything is encrypted with the key.
         sync_folder(file.parent)
     except OSError as error:
-        raise HouseKeyError(
-            f"The house key {file} cannot be created ({error.strerror}); make its folder writable "
-            "for the user that the server runs as."
-        ) from None
+        raise _not_created(file, str(error.strerror)) from None
     return _read(file)
+
+
+def _not_created(file: Path, reason: str) -> HouseKeyError:
+    return HouseKeyError(
+        f"The house key {file} cannot be created ({reason}); make its folder writable for the user "
+        "that the server runs as."
+    )
 
 
 def sync_folder(folder: Path) -> None:

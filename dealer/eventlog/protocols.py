@@ -136,6 +136,14 @@ class Reader:
         """
         return "file"
 
+    async def fence(self, known: Iterable[str]) -> str:
+        """The identity, which connections are compared with from now on.
+
+        Raises ServerReplaced, now and at each later connection, if a server has replaced this one:
+        of those whose identities are `known`, or one that this process has used since.
+        """
+        return await self.identity()
+
     async def version(self) -> str:
         """Product and version of the database, with a remark on known faults of that version."""
         raise NotImplementedError

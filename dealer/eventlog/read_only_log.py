@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
-from dealer.errors import DatabaseDamaged, Unavailable
+from dealer.errors import DatabaseDamaged, DatabaseError, Unavailable
 from dealer.eventlog import stored_form
 from dealer.eventlog.protocols import Dialect, Reader
 from dealer.eventlog.rows import COLUMNS, EventRecord
@@ -39,15 +40,17 @@ class Queries:
         self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
         self.signed = f"SELECT size FROM checkpoint WHERE stream = {stream} AND size > ?"
         self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT ?"
-        self.head = f"SELECT version FROM stream WHERE {table} = ?"
         self.between = (
             f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
         )
+        of_newest = "FROM checkpoint c WHERE c.stream = s.id ORDER BY c.size DESC LIMIT 1"
         self.end = (
             "SELECT s.version, coalesce((SELECT max(e.version) FROM event e WHERE e.stream = s.id),"
             " 0), coalesce((SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
             " FROM event e WHERE e.stream = s.id AND e.type IN ('RoundOpened', 'RoundClosed')"
-            f" ORDER BY e.version DESC LIMIT 1), 0) FROM stream s WHERE s.{table} = ?"
+            " ORDER BY e.version DESC LIMIT 1), 0),"
+            f" (SELECT c.size {of_newest}), (SELECT c.note {of_newest})"
+            f" FROM stream s WHERE s.{table} = ?"
         )
         self._dialect = dialect
 
@@ -75,11 +78,13 @@ class Queries:
 class LogEnd(NamedTuple):
     """The end of a table's events: its `version`, its `newest` row, which has the same version
     unless the log is damaged or the table archived, and the version that `opened` the open round,
-    0 if none is open."""
+    0 if none is open. `signed` and `note` are the size and text of its largest checkpoint."""
 
     version: int
     newest: int
     opened: int
+    signed: int | None = None
+    note: str | None = None
 
 
 class ReadOnlyLog:
@@ -99,6 +104,9 @@ class ReadOnlyLog:
         self.reader = reader
         self._queries = Queries(reader.dialect)
         self._closed = False
+        self._asked: set[bytes] = set()  # by `head`, for the next query
+        self._heads: asyncio.Task[dict[bytes, int]] | None = None  # the newest query
+        self._next_heads: asyncio.Task[dict[bytes, int]] | None = None  # one that has not begun
 
     async def __aenter__(self) -> Self:
         return self
@@ -116,9 +124,24 @@ class ReadOnlyLog:
         self.reader.check()
 
     async def head(self, table: bytes) -> int | None:
-        """The table's current version; None if there is no such table."""
-        rows = await self._fetch(self._queries.head, (table,))
-        return rows[0][0] if rows else None
+        """The table's current version; None if there is no such table.
+
+        Calls that are made while a query runs share the next one: when many players come back at
+        once, it is one query for all of them. It begins after each of these calls.
+        """
+        self._asked.add(table)
+        query = self._next_heads
+        if query is None:
+            query = asyncio.create_task(self._read_heads(self._heads))
+            self._heads = self._next_heads = query
+        # The others wait for it, too, if this caller is cancelled.
+        return (await asyncio.shield(query)).get(table)
+
+    async def _read_heads(self, before: asyncio.Task[dict[bytes, int]] | None) -> dict[bytes, int]:
+        if before is not None and not before.done():
+            await asyncio.wait((before,))
+        asked, self._asked, self._next_heads = self._asked, set(), None
+        return await self.heads(asked)
 
     async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
         """The versions of the `tables` that exist."""
@@ -159,6 +182,8 @@ class ReadOnlyLog:
         while rows := await self.read(table, after=after, upto=upto, limit=chunk):
             yield rows
             after = rows[-1].version
+            if len(rows) < chunk and after == upto:
+                return
 
     async def stream_types(
         self, table: bytes, types: Sequence[str], *, upto: int | None = None, chunk: int = 1000
@@ -250,3 +275,49 @@ class ReadOnlyLog:
                 "from a backup."
             )
         return rows[0]
+
+
+class ReadAhead(ReadOnlyLog):
+    """A log that knows the ends and events of these tables; all else it reads.
+
+    It knows each for one read: what is read again is up to date.
+    """
+
+    def __init__(self, log: ReadOnlyLog) -> None:
+        super().__init__(log.reader)
+        self._known: dict[tuple[str, tuple[Any, ...]], list[Any]] = {}
+
+    @classmethod
+    async def of(cls, log: ReadOnlyLog, tables: Sequence[bytes], *, chunk: int) -> Self:
+        """Read the tables; of the events as many as `stream` reads at once with this `chunk`.
+
+        If a statement fails, as for one damaged table, each table is read alone.
+        """
+        ahead, queries = cls(log), log._queries
+        try:
+            ends = await ahead._read(queries.end, [(table,) for table in tables])
+            await ahead._read(queries.signed, [(table, 0) for table in tables])
+            upto = {each[0]: LogEnd(*row).version for each, rows in ends.items() for row in rows}
+            await ahead._read(queries.read, [(table, 0, upto[table], chunk) for table in upto])
+        except DatabaseError:
+            ahead._known.clear()
+        return ahead
+
+    async def _read(
+        self, sql: str, parameters: Iterable[tuple[Any, ...]]
+    ) -> dict[tuple[Any, ...], list[Any]]:
+        found: dict[tuple[Any, ...], list[Any]] = {each: [] for each in parameters}
+        each = list(found)
+        parts = (f"SELECT {number} AS part, q.* FROM ({sql}) q" for number in range(len(each)))
+        values = tuple(value for parameters in each for value in parameters)
+        if each:
+            for number, *row in await super()._fetch(" UNION ALL ".join(parts), values):
+                found[each[number]].append(row)
+        self._known |= {(sql, parameters): rows for parameters, rows in found.items()}
+        return found
+
+    async def _fetch(
+        self, sql: str, parameters: tuple[Any, ...] = (), *, named: bool = False
+    ) -> list[Any]:
+        known = self._known.pop((sql, parameters), None)
+        return await super()._fetch(sql, parameters, named=named) if known is None else known

@@ -151,12 +151,8 @@ _CLAIM = (
 )
 _RENEW = "UPDATE webhook SET lease = {now} + ? WHERE id = ? AND owner = ? AND disabled_at IS NULL"
 _MOVE = (
-    "UPDATE webhook SET position = ?, failing_since = NULL, problem = '', lease = {now} + ?"
+    "UPDATE webhook SET position = ?, failing_since = ?, problem = ?, lease = {now} + ?"
     " WHERE id = ? AND owner = ? AND position = ? AND disabled_at IS NULL"
-)
-_FAILING = (
-    "UPDATE webhook SET failing_since = coalesce(failing_since, ?), problem = ?, lease = {now} + ?"
-    " WHERE id = ? AND owner = ? AND disabled_at IS NULL"
 )
 _RELEASE = "UPDATE webhook SET owner = NULL, lease = 0 WHERE owner = ?"
 
@@ -164,8 +160,9 @@ _RELEASE = "UPDATE webhook SET owner = NULL, lease = 0 WHERE owner = ?"
 class StoredWebhook(NamedTuple):
     """A row of `webhook`; `types` are separated by spaces, `signing` is `v1` or `v1a`.
 
-    Times are milliseconds since 1970; `failing_since` is None if the last request succeeded. The
-    node `owner` delivers for `lease_ms` from now on.
+    Times are milliseconds since 1970; `failing_since` is None if the last request succeeded, and
+    then `problem` says why a table waits, if one does. The node `owner` delivers for `lease_ms`
+    from now on.
     """
 
     id: int
@@ -274,15 +271,17 @@ def renew_webhook(connection: Connection, number: int, owner: bytes) -> bool:
 
 
 def move_webhook(
-    connection: Connection, number: int, owner: bytes, before: str, after: str
+    connection: Connection,
+    number: int,
+    owner: bytes,
+    before: str,
+    after: str,
+    failing_since: int | None,
+    problem: str,
 ) -> bool:
-    """Store the position after a delivery, and renew the lease; False if this node lost it."""
-    return _lease(connection, _MOVE, (after, LEASE_MS, number, owner, before))
-
-
-def webhook_fails(connection: Connection, number: int, owner: bytes, at: int, problem: str) -> bool:
-    """Record a failure at millisecond `at`, and renew the lease; False if this node lost it."""
-    return _lease(connection, _FAILING, (at, problem, LEASE_MS, number, owner))
+    """Store the position and what fails, and renew the lease; False if this node lost it."""
+    changed = (after, failing_since, problem, LEASE_MS, number, owner, before)
+    return _lease(connection, _MOVE, changed)
 
 
 def reseal_webhook(connection: Connection, number: int, before: bytes, after: bytes) -> None:

@@ -70,6 +70,9 @@ Those that came later are not guarded against misspellings: similar names, such 
 members of clients that are older than they are.
 """
 
+STANDARD = "standard"
+"""The pack of the French cards, of which there is no file."""
+
 PACK_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 _SIMILAR = 0.8
@@ -136,7 +139,7 @@ class Rules:
         source = given.get(PRACTICE, SOURCE)
         if not isinstance(source, Mapping) or source.keys() != SOURCE.keys():
             raise BadRequest(f"The rule 'practice' is an object with {', '.join(SOURCE)}.")
-        pack = given.get("pack", "standard")
+        pack = given.get("pack", STANDARD)
         if not isinstance(pack, str) or not PACK_NAME.fullmatch(pack):
             raise BadRequest(
                 "The rule 'pack' must be the name of a pack: 1 to 64 of a to z, 0 to 9 and -."
@@ -184,12 +187,18 @@ def for_new_table(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _size_of(value: Any) -> int:
-    """Estimated memory of a JSON value in bytes; called once for each table."""
-    if isinstance(value, str):
-        return _NODE + len(value) * (1 if value.isascii() else 4)
-    if isinstance(value, Mapping):
-        members = (_MEMBER + _size_of(name) + _size_of(item) for name, item in value.items())
-        return 3 * _NODE + sum(members)
-    if isinstance(value, list | tuple):
-        return _NODE + sum(10 + _size_of(item) for item in value)
-    return 32
+    """Estimated memory of a JSON value in bytes, however deep; called once for each table."""
+    size, left = 0, [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            size += _NODE + len(one) * (1 if one.isascii() else 4)
+        elif isinstance(one, Mapping):
+            size += 3 * _NODE + _MEMBER * len(one)
+            left += (*one, *one.values())
+        elif isinstance(one, list | tuple):
+            size += _NODE + 10 * len(one)
+            left += one
+        else:
+            size += 32
+    return size

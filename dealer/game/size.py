@@ -18,7 +18,7 @@ REMOVED = 200
 """The name of a removed player, as an element of a set."""
 
 ROUND = 1_600
-CARD = 130
+CARD = 110
 """A card: its code, its entry in the opening deck and its integer on a stack."""
 
 SLOT = 44

@@ -20,6 +20,7 @@ from dealer.gateway.net.checks import (
     cross_site_refused,
     host_refused,
     origin_of,
+    unnamed_page_refused,
 )
 from dealer.gateway.net.host_names import HostNames, is_private, normal_origin
 from dealer.gateway.net.proxies import TrustedProxies, client_network
@@ -247,13 +248,15 @@ class Admission:
 
         Such a page could find servers there, and use up the limits of its visitor's address. With
         a GET whose answer it does not read, browsers send no `Origin`, but `Referer`, unless the
-        page forbids that; and `Sec-Fetch-Site` only to `https` and loopback addresses.
+        page forbids that; and `Sec-Fetch-Site` only to `https` and loopback addresses. Without any
+        of these it differs from a program by its `User-Agent`, and from an address that was typed
+        by nothing.
         """
         private = is_private(self._own_host(connection, request) or "")
         if not private or self.origins.name(request):
             return None
         refusal = self._origin(connection, request, or_referer=True)
-        return refusal or cross_site_refused(request)
+        return refusal or cross_site_refused(request) or unnamed_page_refused(request)
 
     def _origin(
         self, connection: ClientConnection, request: Request, *, or_referer: bool = False

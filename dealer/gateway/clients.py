@@ -8,6 +8,7 @@ import re
 from asyncio import sleep
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from websockets.exceptions import NegotiationError
 from websockets.http11 import Request, Response
@@ -35,7 +36,7 @@ PACE = 0.002
 second."""
 
 _SILENT_PINGS = 2
-_WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
+_WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?[^0-9A-Za-z]*")
 
 
 class Endpoint:
@@ -80,7 +81,7 @@ class Endpoint:
         work: Callable[[], Coroutine[Any, Any, Response | None]],
     ) -> None:
         try:
-            answer = await metered(work, connection.budget.cpu)
+            answer = await metered(work, connection.budget)
             if answer is not None:
                 connection.answer(answer, close=self._context.draining)
         except BaseException:
@@ -154,7 +155,7 @@ class ClientConnection(Connection):
         self._endpoint.count(status)
 
     def spent(self, seconds: float) -> None:
-        self.budget.cpu.step(seconds)
+        self.budget.step(seconds, self._registry.context.clock())
 
     def closes(self, code: CloseCode) -> None:
         context = self._registry.context
@@ -243,10 +244,10 @@ class WebSocketEndpoint(Endpoint):
     """`/ws`, with or without a table: answers the handshake, and begins a session."""
 
     def run(self, connection: ClientConnection, request: Request, body: bytes) -> None:
-        if not connection.upgrade(request, _select_subprotocol):
+        if not connection.upgrade(request, wire.PROTOCOL, _select_subprotocol):
             return
         self._context.metrics.accepted += 1
-        key, table = connection.service_key, _WS.fullmatch(request.path.partition("?")[0])
+        key, table = connection.service_key, _socket_in(request.path)
         named = None if table is None else table["table"]
         session = Session(self._context, connection, table=named, service_key=key)
         connection.open(Dispatcher(session))
@@ -256,7 +257,11 @@ class WebSocketEndpoint(Endpoint):
 
 def is_socket(path: str) -> bool:
     """Whether a request path leads to the WebSocket endpoint."""
-    return _WS.fullmatch(path.partition("?")[0]) is not None
+    return _socket_in(path) is not None
+
+
+def _socket_in(path: str) -> re.Match[str] | None:
+    return _WS.fullmatch(unquote(path.partition("?")[0]))
 
 
 def _select_subprotocol(

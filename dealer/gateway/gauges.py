@@ -44,8 +44,8 @@ def gauges(
         ),
         "dealer_tables_resident": ("Tables in memory.", lambda: len(service.tables)),
         "dealer_tables_bytes": (
-            "Estimated bytes of the tables in memory.",
-            lambda: service.tables.bytes,
+            "Estimated bytes of the tables in memory, with their recent events.",
+            lambda: service.tables.used,
         ),
         "dealer_tables_bytes_max": (
             "Bytes above which idle tables leave memory.",
@@ -134,6 +134,10 @@ def gauges(
             "Webhooks whose last request failed.",
             lambda: service.webhooks.failing,
         ),
+        "dealer_webhook_lag_seconds": (
+            "Age of the oldest event that a webhook of this node has not accepted.",
+            lambda: service.webhooks.lag_seconds,
+        ),
         "dealer_webhooks_off": (
             "Webhooks that were switched off.",
             lambda: service.webhooks.disabled,
@@ -150,11 +154,11 @@ def counters(service: Service) -> dict[str, Number]:
         ),
         "dealer_webhook_deliveries": (
             "Events that webhooks accepted.",
-            lambda: service.webhooks.delivered,
+            lambda: service.webhooks.counts.delivered,
         ),
         "dealer_webhook_failures": (
             "Requests that webhooks did not accept.",
-            lambda: service.webhooks.failed,
+            lambda: service.webhooks.counts.failed,
         ),
         "dealer_hints_sent": (
             "Tables in hints to other nodes.",

@@ -18,7 +18,7 @@ from websockets.http11 import Request, Response
 from dealer.errors import DealerError, RateLimited
 from dealer.gateway.clients import ClientConnection, Endpoint
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.net.responses import response
+from dealer.gateway.net.responses import allowing, response
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.session.answers import Answers
 from dealer.gateway.session.context import GatewayContext
@@ -168,8 +168,6 @@ def content_refused(headers: Headers) -> Response | None:
 def method_refused(request: Request) -> Response:
     """The answer to any request to `/rpc` that is not a POST; no other origin is allowed."""
     if request.method == "OPTIONS":
-        status = HTTPStatus.NO_CONTENT
-        headers = Headers({"Allow": "POST, OPTIONS", "Connection": "close"})
-        return Response(status.value, status.phrase, headers, b"")
+        return allowing("POST, OPTIONS")
     sentence = "Send JSON-RPC 2.0 with POST; for notifications, open a WebSocket at /ws.\n"
     return response(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow="POST")

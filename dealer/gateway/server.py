@@ -4,8 +4,9 @@
         ...                      # drains when the block ends
 
 Draining: the server is no longer ready and accepts no connections; clients are notified when to
-reconnect, spread over some seconds; running requests are finished; connections are closed with code
-1012, and aborted if the client does not close in time. Nothing that was answered or pushed is lost.
+reconnect, spread over some seconds; running requests are finished; connections without one are
+closed at once, WebSockets with code 1012, and aborted if the client does not close in time. Nothing
+that was answered or pushed is lost.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from dealer.gateway.net.http import ROOT
 from dealer.gateway.net.listener import Listener, listening_sockets
 from dealer.gateway.net.proxies import TrustedProxies
 from dealer.gateway.observe.metrics import Metrics
-from dealer.gateway.ops import Operations, OperatorConnection
+from dealer.gateway.ops import Operations, OperatorPort, operator_hosts
 from dealer.gateway.pages.appearance import Appearance
 from dealer.gateway.pages.router import Router
 from dealer.gateway.pages.static_files import PLAIN_APPEARANCE, StaticFiles
@@ -56,6 +57,9 @@ from dealer.service.operations.probe import Probe
 
 LAG_SECONDS = 0.5
 """Seconds between two measurements of the event loop's lag."""
+
+FAREWELL = 1.0
+"""Seconds in which clients answer a close frame, and read what they have not read yet."""
 
 _DECKS = ("/api/", "/static/img/")
 
@@ -76,10 +80,10 @@ class _Port(NamedTuple):
 class Gateway:
     """Serves one service on `host:port`, and its operator on `ops_host:ops_port`.
 
-    Port 0 takes any free one; `ops_port` None opens none, and with `any_ops_port` one that is taken
-    is replaced by a free one. `service_host:service_port`, None for
-    none, accepts connections with a service key only. `open_tables`, `lobby` and `finished` are
-    `anyone` or `service`: who may open tables, list the open ones, and list the closed ones.
+    Port 0 takes any free one; `ops_port` None opens none. An `operator` port that is open already
+    takes its place. `service_host:service_port`, None for none, accepts connections with a service
+    key only. `open_tables`, `lobby` and `finished` are `anyone` or `service`: who may open tables,
+    list the open ones, and list the closed ones.
     `origins` are the web origins whose pages may connect besides the server's own (by default those
     of this machine), "*" for all.
     `trusted_proxies` are addresses and networks of proxies whose headers are used. `host_names` are
@@ -101,7 +105,7 @@ class Gateway:
         port: int = 8765,
         ops_host: str = "127.0.0.1",
         ops_port: int | None = None,
-        any_ops_port: bool = False,
+        operator: OperatorPort | None = None,
         service_host: str = "127.0.0.1",
         service_port: int | None = None,
         open_tables: str = "anyone",
@@ -120,7 +124,7 @@ class Gateway:
         path: str = ROOT,
     ) -> None:
         limits = limits or Limits()
-        clock = asyncio.get_running_loop().time
+        clock, catalogue = asyncio.get_running_loop().time, catalogue or shipped()
         self.metrics = Metrics(database=service.log.dialect)
         self.context = GatewayContext(
             service=service,
@@ -128,6 +132,7 @@ class Gateway:
             metrics=self.metrics,
             clock=clock,
             document=partial(_described, "document", path),
+            catalogue=catalogue,
             issuer=issuer,
             players_open=open_tables == "anyone",
             players_list=lobby == "anyone",
@@ -146,7 +151,6 @@ class Gateway:
         self._socket = WebSocketEndpoint(self.context, admission.check_socket)
         self._decks = DecksEndpoint(self.context, admission.check_decks, web, path=path)
         self._with_decks = decks
-        catalogue = catalogue or shipped()
         self._router = Router(
             self.context,
             admission.check_page,
@@ -162,18 +166,17 @@ class Gateway:
             path=path,
         )
         self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
-        hosts = HostNames([*host_names, ops_host], single_label=True)
-        operations = Operations(self.context, self.probe, hosts=hosts)
+        operations = Operations(self.context, self.probe)
+        self._operator = operator or OperatorPort(operator_hosts(host_names, ops_host))
         connection = partial(ClientConnection, self.registry, self._endpoint_of, path=path)
         of_keys = partial(connection, keys_only=True)
-        of_operator = partial(OperatorConnection, operations, limits)
         listener = partial(Listener, admits=admission.admits)
         self._ports = {
             CLIENTS: _Port(host, port, partial(listener, factory=connection)),
             SERVICES: _Port(service_host, service_port, partial(listener, factory=of_keys)),
-            OPERATOR: _Port(ops_host, ops_port, partial(Listener, factory=of_operator)),
         }
-        self._any_ops_port = any_ops_port
+        self._ops = (ops_host, ops_port, limits)
+        self._operations = operations
         self._listeners: dict[str, Listener] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._hosts = HostAbsence(service, self.context.absences, seconds=host_absent_seconds)
@@ -189,10 +192,15 @@ class Gateway:
         try:
             for name, (host, port, listener) in self._ports.items():
                 if port is not None:
-                    if name == OPERATOR:
-                        await self.probe.check()  # so that its first answer is right
-                    self._listeners[name] = listener(await self._listening(name, host, port))
+                    self._listeners[name] = listener(await listening_sockets(host, port))
                     fields[name] = f"{host}:{self._port(name)}"
+            if self._operator.listener is None:
+                await self._operator.open(*self._ops)
+            if self._operator.listener is not None:
+                await self.probe.check()  # so that its first answer is right
+                self._operator.operations = self._operations
+                self._listeners[OPERATOR] = self._operator.listener
+                fields[OPERATOR] = f"{self._ops[0]}:{self._port(OPERATOR)}"
         except ConfigurationError:
             await self._close_ports()
             raise
@@ -202,19 +210,9 @@ class Gateway:
         self._tasks += map(asyncio.get_running_loop().create_task, works)
         log.info("ready", extra={"fields": fields})
 
-    async def _listening(self, name: str, host: str, port: int) -> list[socket.socket]:
-        flag = "--ops-port" if name == OPERATOR else ""
-        try:
-            return await listening_sockets(host, port, flag=flag)
-        except ConfigurationError as error:
-            if name != OPERATOR or not self._any_ops_port:
-                raise
-            log.warning("operator's port in use", extra={"fields": {"says": str(error)}})
-            return await listening_sockets(host, 0)
-
     def _endpoint_of(self, request: Request) -> Endpoint:
         path = request.path
-        if is_socket(path):
+        if is_socket(path) and request.method != "OPTIONS":
             return self._socket
         if path == RPC_PATH and request.method == "POST":
             return self._rpc
@@ -248,6 +246,12 @@ class Gateway:
             return
         context, connections = self.context, self.registry.connections
         loop, limits = asyncio.get_running_loop(), context.limits
+
+        def ended() -> bool:
+            for connection in list(connections):
+                connection.close_unless_answering()
+            return not connections
+
         started_at = loop.time()
         deadline = started_at + limits.drain
         context.draining = context.long_answers.hurry = True
@@ -258,13 +262,13 @@ class Gateway:
         for name, listener in self._listeners.items():
             if name != OPERATOR:
                 listener.close()
-        for connection in list(connections):
-            connection.close_if_idle()
+        ended()
         answered_by = deadline - 2 * limits.closing
         await disconnect(self.registry.clients(), within=answered_by - started_at)
         await _until(lambda: not context.in_flight, answered_by)
         self.registry.close_all()
-        await _until(lambda: not connections, deadline - 1)
+        await _until(lambda: not connections, min(loop.time() + FAREWELL, deadline - 1))
+        await _until(ended, deadline - 1)
         aborted = list(connections)
         for connection in aborted:
             connection.abort()

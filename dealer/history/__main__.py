@@ -1,4 +1,4 @@
-"""`python -m dealer.history text|phh LANGUAGE [ROUND]`: writes a history in a separate process.
+"""`python -m dealer.history LANGUAGE [ROUND]`: writes a history in a separate process.
 
 It reads from standard input a line of JSON, the titles of piles by game in that language, and a
 bundle, and writes the gzipped history to standard output. The exit
@@ -13,7 +13,7 @@ import json
 import sys
 
 from dealer.errors import HistoryUnavailable, ProofFault
-from dealer.history import phh, text
+from dealer.history import text
 from dealer.history.replay import Game
 from dealer.languages.language import languages
 
@@ -21,15 +21,12 @@ NO_HISTORY = 1
 FAULT = 2
 
 
-def main(form: str, language: str, round: int | None) -> int:
+def main(language: str, round: int | None) -> int:
     games = json.loads(sys.stdin.buffer.readline())
     try:
         game = Game.read([line.removesuffix(b"\n") for line in sys.stdin.buffer])
-        if form == "phh" and round is not None:
-            made = phh.write(game, round=round)
-        else:
-            lines = text.write(game, round=round, language=languages()[language], games=games)
-            made = "".join(f"{line}\n" for line in lines)
+        lines = text.write(game, round=round, language=languages()[language], games=games)
+        made = "".join(f"{line}\n" for line in lines)
     except (HistoryUnavailable, ProofFault) as error:
         sys.stderr.write(str(error))
         return NO_HISTORY if isinstance(error, HistoryUnavailable) else FAULT
@@ -38,4 +35,4 @@ def main(form: str, language: str, round: int | None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else None))
+    sys.exit(main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None))

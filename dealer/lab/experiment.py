@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dealer.game.shuffle import full
-from dealer.lab.shuffles import Decks, Method, NumberSource, ordered
+from dealer.lab.shuffles import Decks, Method, NumberSource, method, number_source, ordered
 from dealer.proof.verify import Swap
 
 Step = Callable[[int, int], None]
@@ -160,6 +160,30 @@ def run(
         if step is not None:
             step(done + count, shuffles)
     return counted
+
+
+def tally(
+    shuffle: str = "backward",
+    *,
+    n: int = 52,
+    shuffles: int = 100_000,
+    source: str = "system",
+    seed: int | None = None,
+    steps: int | None = None,
+) -> Tally:
+    """What `dealer lab run` counts, for a notebook: `cells[place, card]`, and the `orders`.
+
+    `shuffle` is one of `shuffles.METHODS`, `source` one of `shuffles.SOURCES`; the others are as
+    the flags of the command. ConfigurationError for a name or a number that there is not.
+    """
+    chosen = method(shuffle, n=n, steps=steps)
+    return run(chosen, number_source(source, n=n, seed=seed), shuffles=shuffles).shuffles
+
+
+def counts_csv(found: Tally) -> str:
+    """A line `place,card,count` for each cell; for a partial shuffle places are from the top."""
+    cells = ((place, card, count) for (place, card), count in np.ndenumerate(found.cells))
+    return "place,card,count\n" + "".join(f"{p},{c},{count}\n" for p, c, count in cells)
 
 
 def sample(decks: Decks, k: int) -> Samples:

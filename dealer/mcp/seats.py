@@ -228,7 +228,7 @@ class _Memory:
             stored = json.loads(self._file.read_text()) if self._file.exists() else {}
             self._seen: dict[str, int] = dict(stored.get("seen", {}))
             self.table: str | None = stored.get("table")
-        except (OSError, ValueError, AttributeError, TypeError) as error:
+        except (OSError, RecursionError, ValueError, AttributeError, TypeError) as error:
             raise ConfigurationError(
                 f"The agent's folder {folder} cannot be read: {error}"
             ) from error

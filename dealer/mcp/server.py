@@ -14,6 +14,7 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
+from dealer.docstrings import restore
 from dealer.errors import DealerError, HouseUnreachable, SessionEnded
 from dealer.mcp.seats import Seats
 from dealer.mcp.views import Members
@@ -43,6 +44,7 @@ Tool = Callable[..., Awaitable[Members]]
 
 def make_server(seats: Seats, *, version: str) -> MCPServer[None]:
     """The server whose tools act for `seats`; it closes their connection at its end."""
+    restore(type(seats).__module__)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:

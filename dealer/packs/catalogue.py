@@ -6,13 +6,15 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cache, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dealer.errors import ConfigurationError
+from dealer.errors import BadRequest, ConfigurationError
+from dealer.game.rules import FREE, PACK_NAME, STANDARD
 from dealer.packs import game, members, pack
 from dealer.packs.csv_pack import parse_csv
 
@@ -60,6 +62,23 @@ class Catalogue(NamedTuple):
             for name, game in self.games.items()
         }
 
+    def rules_for(self, rules: Mapping[str, Any]) -> dict[str, Any]:
+        """The rules of a table to be opened: a game's or a pack's deck is its own if none is given.
+
+        So the log says which cards are dealt, and every node deals the same, whatever its folders
+        have. Raises BadRequest for a game or a pack that this server does not know; what is not
+        even a name is left to `Rules.check`.
+        """
+        named = dict(rules)
+        game, pack = rules.get("game"), rules.get("pack")
+        if isinstance(game, str):
+            found = _known(self.games, game, "game")
+            pack = named.setdefault("pack", found["pack"]) if "pack" in found else pack
+            named.setdefault("deck", found["deck"])
+        if isinstance(pack, str) and PACK_NAME.fullmatch(pack) and pack != STANDARD:
+            named.setdefault("deck", list(_known(self.packs, pack, "pack")["deck"]))
+        return named
+
     def _packs(self) -> bytes:
         return _dump(
             [
@@ -71,6 +90,17 @@ class Catalogue(NamedTuple):
     def _games(self) -> bytes:
         shown = ("game", "title", "players", "picture", "cards", "pack", "deck", "rules")
         return _dump([{k: game[k] for k in shown if k in game} for game in self.games.values()])
+
+
+def _known(files: Files, name: str, kind: str) -> dict[str, Any]:
+    if name in files:
+        return files[name]
+    similar = get_close_matches(name, files, n=1)
+    hint = f" Did you mean {similar[0]}?" if similar else ""
+    raise BadRequest(
+        f"This server has no {kind} {name!r:.70}.{hint} /{kind}s.json lists those that it has; a "
+        f"{kind} of another name is a rule that begins with {FREE}."
+    )
 
 
 @cache

@@ -6,6 +6,7 @@ README.md describes its members.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,7 +67,9 @@ def read(
     if turn is not None and turn not in names:
         raise ConfigurationError("turn must be the name of one of the piles.")
     result = (
-        _result(given["result"], {pile["name"] for pile in piles}) if "result" in given else None
+        _result(given["result"], {pile["name"] for pile in piles}, _codes(deck))
+        if "result" in given
+        else None
     )
     help_ = [
         members.text(entry, f"help, {n}") for n, entry in enumerate(_list(given, "help", 20), 1)
@@ -159,15 +162,20 @@ def _picture(value: Any, deck: Any) -> list[str] | None:
     """The cards of the game's picture in the lobby, which are cards of its deck."""
     if value is None:
         return None
-    shoe: dict[str, Any] = deck if isinstance(deck, dict) else {"jokers": 2 * (deck == "54")}
-    codes = deck if isinstance(deck, list) else shoe.get("cards")
-    known = set(build(jokers=shoe["jokers"]) if codes is None else codes)
-    known |= {code.partition(".")[0] for code in known}  # of copies of a card
+    known = _codes(deck)
     picture = members.items(value, "picture", least=1, most=PICTURE_MAX)
     for code in picture:
         if not isinstance(code, str) or code not in known:
             raise ConfigurationError(f"picture: {json.dumps(code)} is not a card of the deck.")
     return picture
+
+
+def _codes(deck: Any) -> set[str]:
+    """The codes of a deck's cards; of copies of a card also the code without the number."""
+    shoe: dict[str, Any] = deck if isinstance(deck, dict) else {"jokers": 2 * (deck == "54")}
+    codes = deck if isinstance(deck, list) else shoe.get("cards")
+    known = set(build(jokers=shoe["jokers"]) if codes is None else codes)
+    return known | {code.partition(".")[0] for code in known}
 
 
 def _rules(value: Any) -> dict[str, Any]:
@@ -257,8 +265,11 @@ def _check_pile(name: str, at: str, piles: set[str]) -> None:
         raise ConfigurationError(f"{at}: {json.dumps(name)} is none of the game's piles.")
 
 
-def _result(value: Any, piles: set[str]) -> dict[str, Any]:
-    """What a round gave each player; `points` are pairs of a pattern and a number, in order."""
+def _result(value: Any, piles: set[str], cards: set[str]) -> dict[str, Any]:
+    """What a round gave each player; `points` are pairs of a pattern and a number, in order.
+
+    Each pattern gives points to some of `cards`, of which the first that fits counts.
+    """
     given = members.mapping(value, "result", _RESULT)
     of = given.get("of")
     if of != _HAND and (of not in piles or SEAT not in of):
@@ -277,6 +288,16 @@ def _result(value: Any, piles: set[str]) -> dict[str, Any]:
             ]
             for pattern, number in patterns.items()
         ]
+        left = cards
+        for pattern in patterns:
+            fits = re.compile(".*".join(map(re.escape, pattern.split("*")))).fullmatch
+            fitting = {card for card in cards if fits(card)}
+            if not fitting & left:
+                why = (
+                    "an earlier pattern fits all its cards" if fitting else "no card has that code"
+                )
+                raise ConfigurationError(f"result: points, {json.dumps(pattern)}: {why}.")
+            left = left - fitting
     if "best" in given:
         if given["best"] not in ("least", "most"):
             raise ConfigurationError("result: best must be least or most.")

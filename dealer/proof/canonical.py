@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from dealer.errors import NotCanonical
@@ -31,7 +31,8 @@ _key = re.compile(r"[a-z][a-z0-9_]*").fullmatch
 _unfit = re.compile("[\x00-\x1f\x7f\ud800-\udfff]").search
 _unfit_note = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]").search
 _splitting = {number: f"\\u{number:04x}" for number in (0x85, 0x2028, 0x2029)}
-_brackets = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
+# A string without an end goes to the end of the text, so that the search takes linear time.
+_brackets = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|([\[{])|([\]}])', re.DOTALL)
 
 
 def encode(value: object) -> bytes:
@@ -53,8 +54,7 @@ def decode(text: bytes | str, *, newlines: bool = False) -> Any:
             text = text.decode()
         except UnicodeDecodeError as error:
             raise NotCanonical(f"Byte {error.start} is not UTF-8.") from None
-    if text.count("[") + text.count("{") > DEPTH_MAX:
-        _check_depth(text)
+    check_depth(text)
     try:
         value = _parse(text)
     except NotCanonical:
@@ -101,14 +101,26 @@ def _descend(depth: int) -> None:
         raise NotCanonical(f"Arrays and objects are nested more than {DEPTH_MAX} deep.")
 
 
-def _check_depth(text: str) -> None:
+def check_depth(text: str) -> None:
+    """Raise NotCanonical for JSON in which arrays and objects are nested more than DEPTH_MAX deep.
+
+    To be called before anything descends into what another program wrote.
+    """
+    if text.count("[") + text.count("{") > DEPTH_MAX:
+        for _, depth in nesting(text):
+            _descend(DEPTH_MAX + 1 - depth)
+
+
+def nesting(text: str) -> Iterator[tuple[int, int]]:
+    """Each bracket and brace of a JSON text outside of strings: its place, and the depth after it.
+
+    The text need not be valid, nor have all its ends.
+    """
     depth = 0
     for match in _brackets.finditer(text):
-        if match[1]:
-            depth += 1
-            _descend(DEPTH_MAX + 1 - depth)
-        elif match[2]:
-            depth -= 1
+        if match[1] or match[2]:
+            depth += 1 if match[1] else -1
+            yield match.start(), depth
 
 
 def _no_fraction(_: str) -> NoReturn:

@@ -39,6 +39,7 @@ from dealer.service.nodes.head_poller import HeadPoller
 from dealer.service.nodes.presence import SharedPresence
 from dealer.service.operations.close_tables import AutoClose
 from dealer.service.operations.restore_check import (
+    CloseProgress,
     close_if_restored,
     keep_mark,
     log_id,
@@ -103,6 +104,7 @@ async def open_service(
     close_empty_ms: int = 0,
     close_idle_ms: int = 0,
     close_decks_ms: int = 0,
+    progress: CloseProgress | None = None,
     **log: Any,
 ) -> AsyncIterator[Service]:
     """The service over the database at this address; an SQLite file is created if it is missing.
@@ -110,9 +112,10 @@ async def open_service(
     `house_key` is the file of the house key, created at the first start: by default next to an
     SQLite file, required for a server's database. The high-water marks are stored next to the key,
     or in the folder `marks`; the open tables of a database that is older than they say are closed
-    first, because it was restored from a backup. `MaintenanceMode` describes `disk_floor`, which is
-    of an SQLite file, and `AutoClose` the times after which it closes tables; `log` goes to
-    `Log.open`. Raises DatabaseError, HouseKeyError or ConfigurationError.
+    first, because it was restored from a backup, and `progress` says how far. `MaintenanceMode`
+    describes `disk_floor`, which is of an SQLite file, and `AutoClose` the times after which it
+    closes tables; `log` goes to `Log.open`. Raises DatabaseError, HouseKeyError or
+    ConfigurationError.
     """
     file = key_file(database, house_key)
     async with _open_log(database, file, marks, log) as opened:
@@ -130,7 +133,8 @@ async def open_service(
         closer = AutoClose(
             service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
         )
-        async with _background(service, closer), _followers(service, opened):
+        progress = progress or CloseProgress()
+        async with _background(service, closer), _followers(service, opened, progress):
             yield service
 
 
@@ -152,10 +156,11 @@ async def _open_log(
 ) -> AsyncIterator[_Opened]:
     await asyncio.to_thread(require_database, database, file)
     # Read before the log: other processes write marks after their commits.
-    lines = await asyncio.to_thread(read_marks, file, folder=marks)
+    lines, databases = await asyncio.to_thread(read_marks, file, folder=marks)
     mark: HighWaterMark | None = None
     try:
         async with await Log.open(database, **settings) as log:
+            identity = await log.reader.fence(databases)  # before anything is written
             if not await key_checks(log):
                 require_unused(lines, database=log.name, key=str(file))
             keys = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
@@ -166,6 +171,7 @@ async def _open_log(
                 fields = {"folder": str(marks or file.parent)}
                 log_.warning("no high-water mark", extra={"fields": fields})
             else:
+                mark.uses(identity)
                 log.writer.written_listeners.append(mark.wrote)
             yield _Opened(log, keys, mark, lines)
     finally:
@@ -320,12 +326,13 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
 
 
 @asynccontextmanager
-async def _followers(service: Service, opened: _Opened) -> AsyncIterator[None]:
+async def _followers(
+    service: Service, opened: _Opened, progress: CloseProgress
+) -> AsyncIterator[None]:
     """What follows the log: the feed, webhooks and the mark, once a restored log was handled."""
     log, mark = opened.log, opened.mark
-    generation = await close_if_restored(
-        service, log, opened.lines, folder=None if mark is None else mark.folder
-    )
+    folder = None if mark is None else mark.folder
+    generation = await close_if_restored(service, log, opened.lines, progress, folder=folder)
     # After the check: what it wrote, and the generation, determine the positions.
     await service.feed.open()
     works = BackgroundTasks()

@@ -114,6 +114,7 @@ export function cardElement(code) {
  */
 export function drawCard(element, code) {
   element.classList.add("card");
+  element.setAttribute("translate", "no");
   element.setAttribute("aria-label", cardName(code));
   for (const name of ["suit", "court", "joker", "own", "pack"]) delete element.dataset[name];
   for (const name of OWN_STYLES) element.style.removeProperty(name);

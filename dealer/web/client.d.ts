@@ -77,6 +77,8 @@ export interface RetryPolicy {
 export interface House {
   readonly url: string;
   readonly connection: ConnectionStatus;
+  /** The time of the server, in milliseconds since 1970; a device's own clock may be minutes off. */
+  readonly serverTime: number;
   /** The public key, 64 hex digits, of the given cosigner; null if each table has its own. */
   readonly cosigner: string | null;
 
@@ -410,7 +412,8 @@ export interface RemoteTable {
   leave(): Promise<void>;
   /**
    * The table at an earlier version, with the cards that this viewer could see then. It is as the
-   * server reports it, and not verified; rejects with Refused (`bad_request`) without such a version.
+   * server reports it, and verified only as far as its cards were opened to this client; rejects with
+   * Refused (`bad_request`) without such a version.
    */
   stateAt(version: number): Promise<TableState>;
   /** The path of the table's bundle, for a verifier, and the current version. */

@@ -2,6 +2,9 @@
 
 const REVOKE_AFTER_MS = 60_000;
 
+/** Elements of names, ids, codes and keys, which a browser that translates pages leaves alone. */
+const LITERAL = new Set(["abbr", "bdi", "code", "kbd"]);
+
 /**
  * A new element. Attributes whose name begins with `on` are event listeners; `true` sets an empty
  * attribute, and null and false set none. Children that are null or undefined are left out.
@@ -13,6 +16,7 @@ const REVOKE_AFTER_MS = 60_000;
  */
 export function element(name, attributes = {}, ...children) {
   const created = document.createElement(name);
+  if (LITERAL.has(name)) created.translate = false;
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) created.addEventListener(key.slice(2), value);
     else setAttribute(created, key, value);

@@ -43,7 +43,7 @@ function entry(id, table, at) {
   const link = (what, text) => element(
     "a", { class: "button", href: tableUrl(id, what), "aria-label": `${text}: ${title}` }, text);
   return element("li", {},
-    element("div", {}, element("strong", { dir: "auto" }, title),
+    element("div", {}, element("strong", { dir: "auto", translate: "no" }, title),
       element("p", { class: "muted" }, notes.join(" · "))),
     element("div", { class: "ways" }, link("/audit", texts.check), link("/history", texts.history)));
 }

@@ -8,7 +8,7 @@ import { cardSign } from "./cards.js";
 import { machineTimeOf, timeOf } from "./clock.js";
 import { brandTitle, element, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
-import { serverUrl, tableUrl } from "./server_url.js";
+import { fetchPatiently, serverUrl, tableUrl } from "./server_url.js";
 import { finished as texts, language } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
@@ -71,7 +71,7 @@ function moment([, day, time, sentence]) {
   const at = Date.parse(`${day}T${time}Z`);
   return element("li", {},
     element("time", { class: "muted", datetime: machineTimeOf(at) }, timeOf(at)),
-    element("span", { dir: "auto" }, ...sentence.split(HEX).map((part, index) =>
+    element("span", { dir: "auto", translate: "no" }, ...sentence.split(HEX).map((part, index) =>
       (index % 2 === 1 ? element("abbr", { title: part }, `${part.slice(0, SHORT)}…`) : part))));
 }
 
@@ -90,7 +90,7 @@ function addCards(made, codes, isFresh) {
 async function show() {
   const { token } = savedOf(table);
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(file, { headers }).catch(() => null);
+  const response = await fetchPatiently(file, { headers });
   if (response === null) setText(status, texts.away);
   else if (response.status === 401) setText(status, texts.private);
   else if (response.ok) lines.replaceChildren(...pageOf(await response.text()));

@@ -14,12 +14,13 @@ import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const REFRESH_MS = 5000;
+const NAME_MAX = 64;
 const FAN = ["As", "Kd", "Qc", "Jh"];
 
 const from = practiceOf(location.hash); // for a practice table: the round to play on from
 
 const name = element("input", {
-  name: "player", autocomplete: "nickname", maxlength: 64, required: true,
+  name: "player", autocomplete: "nickname", maxlength: NAME_MAX, required: true,
   value: stored.getItem(PLAYER) ?? "",
 });
 const open = element("button", { class: "primary", type: "submit" },
@@ -112,7 +113,7 @@ async function openTable(event) {
     const chosen = from === null ? await choices.table() : { from };
     const title = from === null ? texts.defaultTable : texts.defaultPractice;
     const table = await (await house).open({
-      ...chosen, name: chosen.name || withoutIsolates(title({ player })),
+      ...chosen, name: chosen.name || namedAfter(player, title),
     });
     // Who plays a round again gets the hand of the same seat.
     const seat = (from && (await house).kept(from.table).seat) ?? undefined;
@@ -123,6 +124,17 @@ async function openTable(event) {
     setText(status, errorText(error));
     open.disabled = false;
   }
+}
+
+/** The name of a table that was given none, with as much of the player's as there is room for. */
+function namedAfter(player, title) {
+  const letters = Array.from(new Intl.Segmenter().segment(player), ({ segment }) => segment);
+  let name = withoutIsolates(title({ player }));
+  while (name.length > NAME_MAX) {
+    letters.pop();
+    name = withoutIsolates(title({ player: `${letters.join("").trimEnd()}…` }));
+  }
+  return name;
 }
 
 async function refresh() {
@@ -152,6 +164,6 @@ function entry(id, table, ...notes) {
   if (table.practice) notes.unshift(texts.ofPractice({ deal: table.deal ?? "none" }));
   const title = table.name ? safeText(table.name) : texts.nameless({ id: id.slice(0, 6) });
   return element("li", {}, element("a", { href: tableUrl(id) },
-    element("strong", { dir: "auto" }, title),
+    element("strong", { dir: "auto", translate: "no" }, title),
     " ", element("span", { class: "muted" }, notes.join(" · "))));
 }

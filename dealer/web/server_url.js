@@ -34,6 +34,27 @@ export const sourceUrl = ({ table, round, version }) =>
 /** The address of the server's WebSocket. */
 export const socketUrl = () => serverUrl("ws").replace(/^http/, "ws");
 
+const BUSY = [429, 503];
+const PATIENCE = 120_000;
+
+/**
+ * What the server answers; while it asks for patience, ask again when it said. Null without an
+ * answer.
+ *
+ * @param {URL | string} url
+ * @param {RequestInit} [options]
+ * @returns {Promise<Response | null>}
+ */
+export async function fetchPatiently(url, options) {
+  const until = Date.now() + PATIENCE;
+  for (;;) {
+    const answer = await fetch(url, options).catch(() => null);
+    const wait = 1000 * Number(answer?.headers.get("retry-after") ?? Number.NaN);
+    if (!BUSY.includes(answer?.status) || !(wait > 0) || Date.now() + wait > until) return answer;
+    await new Promise((again) => { setTimeout(again, wait); });
+  }
+}
+
 /**
  * The JSON at a path of the server; null without it.
  *
@@ -41,8 +62,8 @@ export const socketUrl = () => serverUrl("ws").replace(/^http/, "ws");
  */
 export async function fetchJson(path) {
   try {
-    const answer = await fetch(serverUrl(path));
-    return answer.ok ? await answer.json() : null;
+    const answer = await fetchPatiently(serverUrl(path));
+    return answer?.ok ? await answer.json() : null;
   } catch {
     return null;
   }

@@ -7,6 +7,7 @@
  */
 
 import { Formatter, parse } from "./messages.js";
+import { fetchPatiently } from "./server_url.js";
 
 /** @typedef {typeof import("./texts/en.json")} All */
 /**
@@ -75,8 +76,8 @@ async function read() {
   const inside = globalThis.document?.getElementById("languages");
   if (inside) return JSON.parse(inside.textContent)[language];
   const part = root?.dataset.texts;
-  const response = await fetch(new URL(part ?? `texts/${language}.json`, import.meta.url));
-  if (!response.ok) throw new Error("The texts of this page could not be loaded.");
+  const response = await fetchPatiently(new URL(part ?? `texts/${language}.json`, import.meta.url));
+  if (!response?.ok) throw new Error("The texts of this page could not be loaded.");
   return response.json();
 }
 

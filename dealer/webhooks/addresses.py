@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,6 +19,16 @@ from dealer.outgoing import ADDRESSES
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The IP addresses of a host; raises OSError."""
+
+_PLATFORMS: list[IPv4Network | IPv6Network] = [
+    IPv4Network("168.63.129.16/32"),  # Azure: wire server and resolver of each virtual machine
+    IPv4Network("161.26.0.0/16"),  # IBM Cloud: services of its own network
+    IPv4Network("166.8.0.0/14"),  # IBM Cloud: endpoints of services
+    IPv4Network("192.0.0.0/24"),  # IETF; Oracle Cloud: metadata at 192.0.0.192
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4
+    IPv6Network("3fff::/20"),  # for documents
+]
+"""Networks that are public by their number, and lead from a machine into its own platform."""
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
@@ -84,7 +94,8 @@ def is_public(address: str) -> bool:
         if inner is not None:
             return is_public(str(inner))
     return found.is_global and not (
-        found.is_private
+        any(found in network for network in _PLATFORMS)
+        or found.is_private
         or found.is_loopback
         or found.is_link_local
         or found.is_multicast

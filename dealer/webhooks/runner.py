@@ -1,9 +1,9 @@
 """Runner: delivers the feed to every webhook that this node has claimed.
 
-A claim is a lease, which each stored position and each failure renews; when a node dies another one
-takes over after `LEASE_MS`. Positions are stored by compare-and-set: if it fails, the webhook was
-changed, or another node has it, and this one stops. An event is sent again if its delivery was not
-stored, so receivers see every event at least once.
+A claim is a lease, which each stored position renews; when a node dies another one takes over
+after `LEASE_MS`. Positions are stored by compare-and-set: if it fails, the webhook was changed, or
+another node has it, and this one stops. An event is sent again if its delivery was not stored, so
+receivers see every event at least once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from functools import partial
 from logging import getLogger
 
-from dealer.backoff import Backoff, LastingFailure, Polls
+from dealer.backoff import LastingFailure, Polls
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
 from dealer.eventlog import Log, services
 from dealer.eventlog.admin import JournalEntry
@@ -24,20 +24,28 @@ from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.feed.feed import Feed
 from dealer.feed.pages import FeedFilter
 from dealer.webhooks.addresses import parse_url
-from dealer.webhooks.delivery import SIGNINGS, Delivery, DeliveryFailed, WebhookSigner, run_together
+from dealer.webhooks.delivery import (
+    AHEAD,
+    SIGNINGS,
+    Delivery,
+    RequestCounts,
+    WebhookSigner,
+    run_together,
+)
 from dealer.webhooks.requests import HttpPoster
 
 POLL_SECONDS = 1.0
 """Seconds between two looks for webhooks to claim."""
 
 PAGE = 64
-"""Events between two stored positions, about."""
+"""Events that are read at once, about."""
+
+STORE_SECONDS = 0.1
+"""Seconds from one stored position to the next."""
 
 RENEW_SECONDS = 5.0
 REVOKED_SECONDS = 0.5
 """Seconds between two checks whether the key of a webhook is still valid."""
-
-FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 300.0
 
 _log = getLogger("dealer.webhooks")
 
@@ -58,7 +66,8 @@ class WebhookRunner:
     of the house, `random` draws bytes, `now` is the wall clock in milliseconds. After `give_up_ms`
     of failures a webhook is switched off; 0 means never.
 
-    `delivered` and `failed` count requests, `disabled` the webhooks that are switched off.
+    `counts` are of all requests of this node; `failing` are the webhooks whose receiver accepts
+    nothing, `disabled` those that are switched off.
     """
 
     def __init__(
@@ -87,10 +96,15 @@ class WebhookRunner:
         self._failures = defaultdict[int, LastingFailure](
             partial(LastingFailure, _log, "webhook delivery interrupted")
         )
-        self.delivered = 0
-        self.failed = 0
+        self._deliveries: dict[int, Delivery] = {}
+        self.counts = RequestCounts()
         self.failing = 0
         self.disabled = 0
+
+    @property
+    def lag_seconds(self) -> float:
+        """Age of the oldest event that a webhook of this node has not accepted, or 0."""
+        return max((each.lag_ms() / 1000 for each in self._deliveries.values()), default=0.0)
 
     async def run(self) -> None:
         """Claim and deliver until cancelled; while the database is unavailable, try again."""
@@ -154,12 +168,30 @@ class WebhookRunner:
         try:
             url = parse_url(webhook.url, allow_private=private)
             with closing(HttpPoster(url, allow_private=private)) as poster:
-                works = (self._deliver(webhook, poster, signed_by), self._hold(webhook))
-                await run_together(works, until=asyncio.FIRST_COMPLETED)
+                delivery = self._deliveries[webhook.id] = Delivery(
+                    webhook.position,
+                    poster,
+                    signed_by,
+                    self.counts,
+                    house=self._house,
+                    now=self._now,
+                    failing_since=webhook.failing_since,
+                )
+                await run_together(
+                    (
+                        self._read(webhook, delivery),
+                        delivery.run(),
+                        self._store_regularly(webhook, delivery),
+                        self._hold(webhook),
+                    )
+                )
+                await self._store(webhook, delivery)
         except DealerError as error:
             # The next look claims it again, and may meet the same.
             now = asyncio.get_running_loop().time()
             self._failures[webhook.id].met(error, now, webhook=webhook.id)
+        finally:
+            self._deliveries.pop(webhook.id, None)
 
     async def _hold(self, webhook: StoredWebhook) -> None:
         """Renew the lease; returns when this node has lost it, or the key was revoked."""
@@ -172,62 +204,43 @@ class WebhookRunner:
                 if not await self._run(services.renew_webhook, webhook):
                     return
 
-    async def _deliver(
-        self, webhook: StoredWebhook, poster: HttpPoster, signed_by: WebhookSigner
-    ) -> None:
+    async def _read(self, webhook: StoredWebhook, delivery: Delivery) -> None:
+        """Give the delivery the feed's events; returns when all are delivered at a drain."""
         feed = self._feed
-        position, failing_since = webhook.position, webhook.failing_since
         try:
-            place = await feed.place(position)
+            place = await feed.place(webhook.position)
         except PositionLost as error:
             await self._disable(webhook, str(error))
             return
         while (filter := self._filter_of(webhook)) is not None and not feed.head.closing:
+            await delivery.until_fewer_than(AHEAD)
             page = await feed.reader.read(place, filter, limit=PAGE)
             place = page.place
-            if page.entries:
-                delivery = Delivery(
-                    page.entries, poster, signed_by, house=self._house, now=self._now
-                )
-                if not await self._until_delivered(webhook, delivery, failing_since):
-                    return
-                failing_since = None
-                after = feed.generations.text(place)
-                if not await self._run(
-                    services.move_webhook, webhook, before=position, after=after
-                ):
-                    return
-                position = after
-            elif page.more:
+            delivery.add(page.entries)
+            if not page.entries and page.more:
                 continue  # it was not moved, so it may have to pass what failed again
-            self._failures[webhook.id].ended()
             if not page.entries:
                 await feed.head.wait(place.seq - 1, seconds=RENEW_SECONDS)
+        await delivery.until_fewer_than(1)
 
-    async def _until_delivered(
-        self, webhook: StoredWebhook, delivery: Delivery, failing_since: int | None
-    ) -> bool:
-        """Send a page until it is accepted; False if this node no longer delivers."""
-        backoff = Backoff(first=FIRST_RETRY_SECONDS, longest=LONGEST_RETRY_SECONDS)
+    async def _store_regularly(self, webhook: StoredWebhook, delivery: Delivery) -> None:
+        """Store each change; returns when this node is to deliver no more."""
         while True:
-            delivered, failed = delivery.delivered, delivery.failed
-            try:
-                await delivery.attempt()
-                return True
-            except DeliveryFailed as error:
-                now = self._now()
-                since = failing_since = failing_since or now
-                if error.gone or 0 < self._give_up_ms <= now - since:
-                    await self._disable(webhook, str(error))
-                    return False
-                if not await self._run(
-                    services.webhook_fails, webhook, at=since, problem=str(error)
-                ):
-                    return False
-            finally:
-                self.delivered += delivery.delivered - delivered
-                self.failed += delivery.failed - failed
-            await asyncio.sleep(backoff.next_jittered())
+            await delivery.changed.wait()
+            delivery.changed.clear()
+            if not await self._store(webhook, delivery):
+                return
+            await asyncio.sleep(STORE_SECONDS)
+
+    async def _store(self, webhook: StoredWebhook, delivery: Delivery) -> bool:
+        """Store how far the delivery is, and what fails; False if this node delivers no more."""
+        since, after = delivery.failing_since, delivery.position
+        if delivery.gone or (since and 0 < self._give_up_ms <= self._now() - since):
+            await self._disable(webhook, delivery.problem)
+            return False
+        state = {"failing_since": since, "problem": delivery.problem}
+        before, delivery.stored = delivery.stored, after
+        return await self._run(services.move_webhook, webhook, before=before, after=after, **state)
 
     async def _run(
         self, work: Callable[..., bool], webhook: StoredWebhook, **given: object

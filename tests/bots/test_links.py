@@ -21,13 +21,27 @@ HERE = "ws://localhost:8080/ws"
         (f"http://c.org/tables/{ID}#ticket=dt_1", ("ws://c.org/ws", ID, None, "dt_1", None)),
         (f"http://c.org/tables/{ID}#seat=seat.1.2", ("ws://c.org/ws", ID, None, None, "seat.1.2")),
         (f"wss://c.org/ws/{ID}", ("wss://c.org/ws", ID, None, None, None)),
+        (f"http://c.org/tables/{ID}).", ("ws://c.org/ws", ID, None, None, None)),
+        (f"http://c.org//tables/{ID}/>", ("ws://c.org/ws", ID, None, None, None)),
+        (f"http://c.org/tables/{ID}%20\u200b", ("ws://c.org/ws", ID, None, None, None)),
+        (f"http://c.org/tables/{ID},#invite=a-_>", ("ws://c.org/ws", ID, "a-_", None, None)),
+        (f"http://c.org/tables/{ID}#ticket=dt_1%20.", ("ws://c.org/ws", ID, None, "dt_1", None)),
     ],
 )  # fmt: skip
 def test_a_table_is_an_id_or_a_link(text, link):
     assert tuple(read_link(text, server=HERE)) == link
 
 
-@pytest.mark.parametrize("text", ["", "0123", "http://c.org/tables/12", f"ftp://c.org/tables/{ID}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0123",
+        "http://c.org/tables/12",
+        f"ftp://c.org/tables/{ID}",
+        f"http://c.org/tables/{ID}x",
+    ],
+)
 def test_other_texts_are_no_table(text):
     with pytest.raises(BadRequest, match="32 hexadecimal digits"):
         read_link(text, server=HERE)

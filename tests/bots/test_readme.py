@@ -6,8 +6,6 @@ import json
 import shlex
 from typing import Any
 
-import typer
-
 from dealer.bots.environment import TwentyOne
 from dealer.bots.links import read_link
 from dealer.cli.main import app
@@ -18,7 +16,7 @@ README = "dealer/bots/README.md"
 
 
 def options_of(command: str) -> set[str]:
-    group: Any = typer.main.get_command(app)
+    group: Any = app
     return {name for one in group.commands[command].params for name in one.opts}
 
 

@@ -16,6 +16,14 @@ ASK = """async (url) => {
   for (const mode of ["cors", "no-cors"])
     for (const method of ["GET", "POST"])
       await fetch(url, { method, mode }).catch(() => {});
+  for (const kind of ["img", "script", "iframe"]) {
+    const element = Object.assign(document.createElement(kind), { referrerPolicy: "no-referrer" });
+    await new Promise((done) => {
+      element.onload = element.onerror = done;
+      element.src = url;
+      document.body.append(element);
+    });
+  }
   const read = await fetch(url).then((answer) => answer.ok, () => false);
   const opened = await new Promise((done) => {
     const ws = new WebSocket(url.replace("http", "ws").replace(/[^/]*$/, "ws"));
@@ -40,7 +48,7 @@ def own_address() -> str:
 async def test_such_a_page_reads_nothing_and_opens_no_deck(
     browser: Browser, tmp_path: Path
 ) -> None:
-    """Over `http` the browser sends no `Sec-Fetch-Site` to such an address, but `Origin`."""
+    """Over `http` the browser sends no `Sec-Fetch-Site` to such an address, perhaps no page."""
     address = own_address()
     async with ServerProcess(tmp_path, host="0.0.0.0") as server:
         context = await browser.new_context()

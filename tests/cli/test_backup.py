@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -275,6 +276,16 @@ def backup(ask: Ask, played: Played, tmp_path: Path) -> Path:
     return to
 
 
+def test_a_folder_that_was_there_is_for_its_owner_only(
+    ask: Ask, played: Played, tmp_path: Path
+) -> None:
+    to = tmp_path / "backup"
+    to.mkdir(mode=0o755)
+    assert ask("backup", to, "--database", played.url).code == 0
+    made = [to, *to.rglob("*")]
+    assert [each.name for each in made if stat.S_IMODE(each.stat().st_mode) & 0o077] == []
+
+
 def test_a_folder_that_is_not_empty_is_refused(ask: Ask, played: Played, backup: Path) -> None:
     before = (backup / "SHA256SUMS").read_bytes()
     refused = ask("backup", backup, "--database", played.url)
@@ -290,6 +301,25 @@ def test_a_folder_that_is_not_empty_is_refused(ask: Ask, played: Played, backup:
         ("printf x >> dealer.db", "is missing, or is not the one that was backed up"),
         ("printf '%064d  ../x\\n' 0 >> SHA256SUMS", "is damaged"),
         ("printf x >> SHA256SUMS", "is damaged"),
+        *(
+            (f"mkdir -p a; touch {name}; sha256sum {name} >> SHA256SUMS", "is damaged")
+            for name in (
+                "key/key.mark.0",
+                "key/keyXYZ",
+                "key/key.new.0",
+                "key/other",
+                "other.db",
+                "dealer.db-wal",
+                "a/b",
+                "./dealer.db",
+                "key/../x",
+                "key//key",
+            )
+        ),
+        (
+            f"mkdir -p archive; echo > archive/{32 * '0'}.jsonl; sha256sum archive/* >> SHA256SUMS",
+            "is no bundle of this database",
+        ),
         (
             "mkdir packs; touch packs/a.csv; sha256sum packs/a.csv >> SHA256SUMS",
             "has files for the folder of --packs",
@@ -306,10 +336,12 @@ def test_a_damaged_backup_restores_nothing(
     subprocess.run(["sh", "-c", damage], cwd=backup, check=True)
     to = tmp_path / "new"
     to.mkdir()
-    refused = ask("restore", backup, "--database", f"sqlite:///{to / 'dealer.db'}")
+    (tmp_path / "archive").mkdir()
+    address = f"sqlite:///{to / 'dealer.db'}"
+    refused = ask("restore", backup, "--database", address, "--archive", tmp_path / "archive")
     assert refused.code in (1, 2)
     assert says in " ".join(refused.err.replace("\u2502", " ").split())
-    assert list(to.iterdir()) == []
+    assert [*to.iterdir(), *(tmp_path / "archive").iterdir()] == []
 
 
 def test_nothing_is_replaced(ask: Ask, played: Played, backup: Path, tmp_path: Path) -> None:

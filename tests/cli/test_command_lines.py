@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from dealer.cli.main import app
 
@@ -27,7 +26,7 @@ DOCUMENTS = sorted(
 )
 IN_PROSE = re.compile(r"`(dealer [a-z][^`]*)`")
 ALONE = re.compile(r"^(?:\S* ?[|;] )?\s*(dealer [a-z][^#|&;\n]*?)(?=  | *[#|&;]| *$)", re.M)
-PROGRAM: Any = typer.main.get_command(app)
+PROGRAM: Any = app
 OLD = ("log", "manifest", "close", "archive", "disable", "enable")
 """Commands that were renamed before the first version."""
 
@@ -44,8 +43,8 @@ ELSEWHERE = (
     "dealer lab costs",
     "dealer lab bits",
 )
-NEEDS_MORE = ("--url", "postgresql:", "--format phh", "$", "--forget")
-"""A server, a game of poker by its rules, a variable of the shell, or a player of that name."""
+NEEDS_MORE = ("--url", "postgresql:", "$", "--forget")
+"""A server, a variable of the shell, or a player of that name."""
 
 TABLES = re.compile(r"\b(?:TABLE|0199f[0-9a-f]+)\b")
 FIRST = {

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from dealer.cli.main import app
 from dealer.config import LIMITS, SETTINGS, Settings, read_limits
@@ -48,7 +47,7 @@ def test_help_lists_each_command_once_and_cuts_nothing(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    group: Any = typer.main.get_command(app)
+    group: Any = app
     listed = ask("--help").out
     for command in group.commands:
         assert len(re.findall(rf"^  {command}(?= )", listed, re.M)) == 1, command
@@ -141,6 +140,26 @@ heavy = {"sqlalchemy", "websockets", "msgspec", "uvloop", "cryptography", "prome
 print(*(heavy & sys.modules.keys()))
 """
     assert output_of(sys.executable, "-c", code, cwd=ROOT).splitlines()[-1] == ""
+
+
+def test_help_needs_no_docstrings() -> None:
+    for page in ("--help", "serve --help", "tables archive --help"):
+        command = ("-m", "dealer", *page.split())
+        whole = output_of(sys.executable, *command, cwd=ROOT)
+        assert output_of(sys.executable, "-OO", *command, cwd=ROOT) == whole
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"), [("dealer verif", "verify"), ("dealer tables close --wh", "--why")]
+)
+def test_a_shell_completes_words(
+    monkeypatch: pytest.MonkeyPatch, words: str, completed: str
+) -> None:
+    monkeypatch.setenv("_DEALER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    answer = output_of(sys.executable, "-m", "dealer", cwd=ROOT)
+    assert answer.splitlines() == [f"plain,{completed}"]
 
 
 @pytest.mark.slow

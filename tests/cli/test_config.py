@@ -7,11 +7,20 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dealer import version
-from dealer.config import LIMITS, PASSWORD_FILE_VARIABLE, SETTINGS, masked, with_password
+from dealer.config import (
+    LIMITS,
+    PASSWORD_FILE_VARIABLE,
+    SETTINGS,
+    Settings,
+    masked,
+    with_password,
+)
+from dealer.errors import ConfigurationError
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.version import __version__
 from tests.harness.programs import output_of
@@ -159,3 +168,33 @@ def test_another_line_of_code_is_another_version(tmp_path: Path) -> None:
         file.write("# more\n")
     said.append(output_of(sys.executable, "-c", program, cwd=tmp_path))
     assert said[0].strip() == version.running_version() != said[1].strip()
+
+
+QUOTED = ['"sqlite:///x.db"', "'postgresql://u:secret@h/d'", '"sqlite:///x.db', "“sqlite:///x.db”"]
+
+
+@pytest.mark.parametrize("address", QUOTED)
+def test_an_address_in_quotation_marks_is_refused_by_name(address: str) -> None:
+    """As a file for Docker's --env-file passes it on."""
+    for refused in (lambda: with_password(address, {}), lambda: Settings(database=address)):
+        with pytest.raises(
+            ConfigurationError, match="is in quotation marks: leave them out"
+        ) as found:
+            refused()
+        assert "secret" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("host", '"::1"'), ("house_key", Path("'/key'")), ("origins", ('"https://a.example"',)),
+     ("commit", '"fast"'), ("house", "'cards.example.org'"), ("trusted_proxies", ('"10.0.0.1"',))],
+)  # fmt: skip
+def test_other_settings_in_quotation_marks_are_refused_too(setting: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^--[a-z-]+ \(DEALER_[A-Z_]+\) is in quotation"):
+        Settings(**{setting: value})
+    assert Settings(title='"Aces"').title == '"Aces"'
+
+
+def test_the_brackets_of_an_address_are_taken_off() -> None:
+    settings = Settings(host="[::1]", ops_host="[::]", service_host="[fe80::1%lo]")
+    assert (settings.host, settings.ops_host, settings.service_host) == ("::1", "::", "fe80::1%lo")

@@ -156,14 +156,11 @@ def test_a_bundle_on_standard_output(
 
 
 @pytest.mark.slow
-def test_a_picture_on_standard_output_has_the_report_beside_it(ask: Ask, tmp_path: Path) -> None:
+def test_counts_on_standard_output_have_the_report_beside_it(ask: Ask, tmp_path: Path) -> None:
     command = ("lab", "run", "--deck", 4, "--shuffles", 2_000, "--source", "pcg64", "--seed", 5)
-    picture = tmp_path / "heat.svg"
-    written = ask(*command, "--heat", picture)
-    shown = ask(*command, "--heat", "-")
+    file = tmp_path / "counts.csv"
+    written = ask(*command, "--counts", file)
+    shown = ask(*command, "--counts", "-")
     assert shown.code == written.code
-    assert shown.out == picture.read_text()
+    assert shown.out == file.read_text()
     assert "2,000 shuffles of 4 cards" in shown.err
-    both = ask(*command, "--heat", "-", "--histogram", "-")
-    assert both.code == 2
-    assert "Only one picture" in both.err

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from dealer.game.cards import STANDARD
-from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
-from dealer.service.build import open_service
-
 from .conftest import Ask, Played
 
 pytestmark = pytest.mark.slow
-
-HOST = Actor(host=True)
 
 
 @pytest.fixture
@@ -41,14 +34,9 @@ def test_the_text_is_the_same_from_the_log_and_from_a_file(
 
 
 def test_a_history_that_cannot_be_made_is_reported(ask: Ask, played: Played, file: Path) -> None:
-    assert ask("history", file, "--format", "phh").code == 2
-    for round_, words in ((1, "The table's rules name no game"), (3, "2 rounds and no round 3")):
-        answer = ask("history", file, "--round", round_, "--format", "phh")
-        assert (answer.code, answer.out) == (1, "")
-        assert words in answer.err
-    answer = ask("history", played.open, "--round", 1, "--format", "phh", "--database", played.url)
-    assert answer.code == 1
-    assert "is not closed" in answer.err
+    answer = ask("history", file, "--round", 3)
+    assert (answer.code, answer.out) == (1, "")
+    assert "2 rounds and no round 3" in answer.err
     file.write_bytes(file.read_bytes().replace(b'"seat":2', b'"seat":3'))
     forged = ask("history", file)
     assert (forged.code, forged.out) == (1, "")
@@ -60,19 +48,3 @@ def test_an_open_round_keeps_its_cards(ask: Ask, played: Played) -> None:
     assert answer.code == 0
     assert "draws ?? from the deck" in answer.out
     assert "Round 1 is not closed" in answer.lines[-1]
-
-
-def test_a_poker_hand_of_the_only_round(ask: Ask, played: Played) -> None:
-    async def play() -> str:
-        async with open_service(played.url) as service:
-            live_table, _ = await service.open_table({"game": "holdem"})
-            opened = OpenRound(HOST, STANDARD, "house", 1000, 1000)
-            commands = (TakeSeat("Eve"), TakeSeat("Fay"), opened, StartShuffle(HOST), Deal(HOST, 2))
-            for command in (*commands, CloseRound(HOST)):
-                await service.execute(live_table, command)
-            return live_table.table_id
-
-    table = asyncio.run(play())
-    answer = ask("history", table, "--format", "phh", "--database", played.url)
-    assert (answer.code, answer.lines[0]) == (0, 'variant = "NT"')
-    assert 'players = ["Eve", "Fay"]' in answer.lines

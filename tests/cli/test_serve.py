@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import socket
 import sqlite3
 import stat
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from dealer.cli.process import stop_by_signal
 from dealer.config import Settings
 
 from .conftest import Answer, Ask, Played, Serve
@@ -33,7 +36,7 @@ def refused(answer: Answer, *words: str) -> None:
         assert word in answer.err
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_starts_without_configuration_and_stops_on_a_signal(
     serve: Serve, tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -52,6 +55,22 @@ def test_it_starts_without_configuration_and_stops_on_a_signal(
     assert events == ["start", "migrated", "ready", "drain", "drained", "stop"], answer.err
 
 
+async def test_a_program_that_ignores_the_end_of_its_terminal_goes_on() -> None:
+    """As with `nohup`."""
+    stop, before = asyncio.Event(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        stop_by_signal(stop)
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(30):
+            await stop.wait()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_port_in_use_is_reported(serve: Serve, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'fresh.db'}"
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
@@ -63,7 +82,9 @@ def test_a_port_in_use_is_reported(serve: Serve, tmp_path: Path) -> None:
 
 
 def test_another_port_is_taken_for_the_operator_unless_it_was_asked_for(serve: Serve) -> None:
-    with suppress(OSError), socket.create_server(("127.0.0.1", Settings.ops_port)):
+    with ExitStack() as stack:
+        with suppress(OSError):  # another program has it
+            stack.enter_context(socket.create_server(("127.0.0.1", Settings.ops_port)))
         server = serve("--port", 0)
         assert server.address
         answer = server.end()
@@ -108,6 +129,18 @@ def test_a_folder_that_cannot_be_written(ask: Ask, tmp_path: Path) -> None:
     refused(answer, "cannot be opened", "folder")
 
 
+def test_a_refused_start_says_all_and_leaves_no_file(ask: Ask, tmp_path: Path) -> None:
+    here, key = tmp_path / "here", tmp_path / "nowhere" / "house.key"
+    here.mkdir()
+    at = ("--database", here / "dealer.db")  # the plain path is an address, too
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("", 0)) as two:
+        ports = [str(each.getsockname()[1]) for each in (one, two)]
+        taken = ("--port", ports[0], "--service-port", ports[1], "--ops-port", 0)
+        refused(ask("serve", *at, *taken), *ports, "--service-port")
+    refused(ask("serve", *at, "--house-key", key, *FREE), "cannot be created", "no such folder")
+    assert not [*here.iterdir()]
+
+
 def test_a_missing_house_key(ask: Ask, played: Played) -> None:
     (played.folder / "dealer.db.key").unlink()
     refused(ask("serve", "--database", played.url, *FREE), "missing", "backup")
@@ -141,7 +174,7 @@ def test_a_key_that_others_can_read(ask: Ask, played: Played) -> None:
         (("--database", "postgresql://localhost/x"), "--house-key"),
         (("--database", "postgresql://localhost"), "postgresql://user:password@"),
         (("--database", "mysql://localhost/x"), "sqlite:///"),
-        (("--database", "nonsense"), "sqlite:///"),
+        (("--database", "sqlite:nonsense"), "sqlite:///"),
         (("--nonsense",), "--nonsense"),
     ],
 )

@@ -22,7 +22,7 @@ COMMANDS = (
     "tables", "tables --json", "audit TABLE", "audit TABLE --events",
     "audit TABLE --events --json", "history TABLE",
     "export TABLE", "export TABLE -o -", "export TABLE -o /dev/stdout", "state TABLE", "journal",
-    "verify --manifest", "--help", "--version", "lab exact", "config --json",
+    "verify --manifest", "--help", "--version", "lab costs", "config --json",
 )  # fmt: skip
 """TABLE is a table of the database."""
 

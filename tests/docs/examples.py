@@ -94,6 +94,10 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/packs/README.md": {
         "json": "tests/packs/test_readme.py::test_the_examples_are_accepted",
         "sh": "tests/cli/test_packs.py::test_the_files_of_the_document_are_checked",
+        "python": f"{BLOCKS}::test_a_table_of_a_game",
+    },
+    "dealer/lab/README.md": {
+        "python": "tests/lab/test_counts.py::test_the_histogram_of_the_seeds",
     },
     "dealer/proof/README.md": {
         "sh GO111MODULE": VERIFIERS, "sh node": VERIFIERS, "sh dealer": VERIFIERS, "sh": OPENSSL,

@@ -13,6 +13,7 @@ import pytest
 from playwright.async_api import async_playwright
 
 from dealer.client.house import connect
+from dealer.packs.catalogue import shipped
 from tests.browser.conftest import FLAGS, chromium
 from tests.docs.tutorial import Reader, blocks
 from tests.harness.installed import program
@@ -53,6 +54,13 @@ async def a_closed_table(reader: Reader) -> str:
 async def test_the_readme_in_python(reader: Reader) -> None:
     (reader.folder / "ada.py").write_text(reader.with_ports(example("README.md", "python")))
     await reader.type("python ada.py\n", "['…', '…'] ['…', '…'] 50")
+
+
+async def test_a_table_of_a_game(reader: Reader) -> None:
+    program = reader.with_ports(example("dealer/packs/README.md", "python"))
+    (reader.folder / "game.py").write_text(program)
+    cards = shipped().games["colours-and-numbers"]["cards"]
+    await reader.type("python game.py\n", f"{cards}")
 
 
 async def test_the_readme_of_the_client(reader: Reader) -> None:

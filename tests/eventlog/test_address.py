@@ -30,6 +30,9 @@ from dealer.service.build import open_service
         ("sqlite:///ada@db:1.db", "ada@db:1.db"),
         ("sqlite:///é%C3%A9.db", "éé.db"),
         ("sqlite+aiosqlite:///x.db", "x.db"),
+        ("dealer.db", "dealer.db"),
+        ("./my games/100%2541?#é.db", "my games/100%2541?#é.db"),
+        ("/data/a@b.db", "/data/a@b.db"),
     ],
 )
 def test_the_path_is_decoded(url: str, file: str) -> None:
@@ -55,8 +58,11 @@ def test_the_path_is_decoded(url: str, file: str) -> None:
         ("sqlite:///:memory:", "a file of its own"),
         ("sqlite:///%3Amemory:", "a file of its own"),
         ("sqlite:///file:x.db", "a file of its own"),
-        ("sqlite:x.db", r"is a URL: write it like sqlite:///sqlite%3Ax\.db"),
-        ("dealer.db", r"is a URL: write it like sqlite:///dealer\.db"),
+        ("sqlite:x.db", "a URL or a path: write it like sqlite:///dealer.db"),
+        ("postgresql:/dealer", "a URL or a path"),
+        ("dealer:secret@db/dealer", "a URL or a path"),
+        (":memory:", "a file of its own"),
+        ("dealer\n.db", "control character"),
         ("mysql://h/x", "SQLite or PostgreSQL"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import closing
 from pathlib import Path
 from threading import current_thread
 
@@ -59,7 +60,7 @@ async def test_each_commit_is_marked_before_it_is_acknowledged(
         for version in range(1, 4):
             await log.append(Append(table, version - 1, [row(version)]))
             expected = MarkRecord(LOG, FIRST, table, version, leaf_digest(table, row(version)))
-            assert read_marks(key) == [expected]
+            assert read_marks(key).records == [expected]
             (stored,) = await log.read(table, after=version - 1)
             assert leaf_digest(table, stored) == expected.leaf
     mark.close()
@@ -72,12 +73,12 @@ async def test_appends_that_are_not_written_are_not_marked(
     async with await database.open() as log:
         log.writer.written_listeners.append(mark.wrote)
         assert isinstance(await log.append(Append(table, 7, [row(8)])), Conflict)
-        assert read_marks(key) == []
+        assert read_marks(key).records == []
         await log.append(Append(table, 0, [row(1)]))
         await log.append(Append(table, 0, [row(1)]))  # known
         with pytest.raises(DatabaseError):
             await log.append(Append(table, 1, [replace(row(2), public=None)]))
-        (line,) = read_marks(key)
+        (line,) = read_marks(key).records
         assert line.version == 1
     mark.close()
 
@@ -107,7 +108,7 @@ def test_each_process_has_its_own_file_and_takes_over_that_of_a_dead_one(key: Pa
     one.close()
     three = new_mark(key)
     assert three.file == one.file
-    assert [line.version for line in read_marks(key)] == [3]
+    assert [line.version for line in read_marks(key).records] == [3]
     for mark in (two, three):
         mark.close()
 
@@ -139,10 +140,10 @@ def test_an_older_event_does_not_replace_a_newer_one(key: Path) -> None:
         (b"c", 600, True, 4),
     ):
         mark.saw(table * 16, version, "leaf", at=at, old=old)
-        (line,) = read_marks(key)
+        (line,) = read_marks(key).records
         assert line.table == (b"c" if at == 600 else b"a") * 16
     mark.saw(b"d" * 16, 1, "leaf", at=1)  # the clock was set back: a new event counts
-    assert read_marks(key)[0].table == b"d" * 16
+    assert read_marks(key).records[0].table == b"d" * 16
     mark.close()
 
 
@@ -150,9 +151,9 @@ def test_a_new_generation_discards_the_earlier_mark(key: Path) -> None:
     mark = new_mark(key)
     mark.saw(b"t" * 16, 3, "leaf", at=5)
     mark.begin(LOG, b"g" * 16)
-    assert read_marks(key) == []
+    assert read_marks(key).records == []
     mark.saw(b"t" * 16, 4, "leaf", at=6)
-    assert [line.generation for line in read_marks(key)] == [b"g" * 16]
+    assert [line.generation for line in read_marks(key).records] == [b"g" * 16]
     mark.close()
 
 
@@ -161,23 +162,23 @@ def test_a_mark_may_be_in_another_folder(key: Path, tmp_path: Path) -> None:
     assert mark is not None
     mark.begin(LOG, FIRST)
     mark.saw(b"t" * 16, 3, "leaf", at=5)
-    assert read_marks(key) == []
-    assert len(read_marks(key, folder=tmp_path)) == 1
+    assert read_marks(key).records == []
+    assert len(read_marks(key, folder=tmp_path).records) == 1
     mark.close()
 
 
 def test_there_is_no_mark_in_a_missing_folder(key: Path) -> None:
     assert HighWaterMark.take(key, folder=key / "nowhere", fresh=secrets.token_bytes(16)) is None
-    assert read_marks(key, folder=key / "nowhere") == []
+    assert read_marks(key, folder=key / "nowhere").records == []
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 100, b"\0" * 2 * LINE_BYTES])
 def test_a_new_file_after_a_power_cut_counts_as_empty(key: Path, content: bytes) -> None:
     mark_file(key, 0).write_bytes(content)
-    assert read_marks(key) == []
+    assert read_marks(key).records == []
     mark = new_mark(key)
     mark.saw(b"t" * 16, 3, "leaf", at=5)
-    assert [line.version for line in read_marks(key)] == [3]
+    assert [line.version for line in read_marks(key).records] == [3]
     mark.close()
 
 
@@ -207,5 +208,21 @@ def test_a_failing_disk_is_logged_once(
             mark.saw(b"t" * 16, version, "leaf", at=5)
     mark.saw(b"t" * 16, 4, "leaf", at=5)
     assert [record.message for record in caplog.records] == ["high-water mark not written"]
-    assert [line.version for line in read_marks(key)] == [4]
+    assert [line.version for line in read_marks(key).records] == [4]
     mark.close()
+
+
+def test_the_database_in_use_is_kept_by_each_process(key: Path) -> None:
+    """A new generation clears the events, and not where they were; a damaged line is refused."""
+    with closing(new_mark(key)) as one, closing(new_mark(key)) as two:
+        for mark, database in ((one, "7/1/2/00000001"), (two, "7/1/2/00000002")):
+            mark.uses("7/1/2/00000000")
+            mark.uses(database)
+            mark.begin(LOG, FIRST)
+        one.begin(LOG, b"g" * 16)
+        assert read_marks(key).databases == ["7/1/2/00000001", "7/1/2/00000002"]
+        data = bytearray(one.file.read_bytes())
+        data[2 * LINE_BYTES + 20] ^= 1
+        one.file.write_bytes(bytes(data))
+        with pytest.raises(ConfigurationError, match=r"is damaged.*delete the file"):
+            read_marks(key)

@@ -53,6 +53,34 @@ async def test_reads_are_limited_to_a_range(database: TemporaryDatabase) -> None
         assert await log.heads([A, C]) == {A: 10}
 
 
+async def test_heads_that_are_asked_for_at_once_share_a_query(
+    database: TemporaryDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One asked for while a query runs is of the next: it began after the call."""
+    async with await database.open() as log:
+        await log.append(append(A, 0, "1", "2"))
+        heads, begun, go_on, queries = log.heads, asyncio.Event(), asyncio.Event(), []
+
+        async def slowly(tables: set[bytes]) -> dict[bytes, int]:
+            queries.append(set(tables))
+            found = await heads(tables)
+            begun.set()
+            await go_on.wait()
+            return found
+
+        monkeypatch.setattr(log, "heads", slowly)
+        first = asyncio.gather(log.head(A), log.head(B), log.head(A))
+        await begun.wait()
+        await log.append(append(A, 2, "3"))
+        cancelled, *later = [asyncio.create_task(log.head(each)) for each in (A, A, B)]
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        go_on.set()
+        assert list(await first) == [2, None, 2]
+        assert list(await asyncio.gather(*later)) == [3, None]
+        assert queries == [{A, B}, {A, B}]
+
+
 async def test_an_append_must_expect_the_newest_version(database: TemporaryDatabase) -> None:
     async with await database.open() as log:
         assert await log.append(append(A, 0, "1", "2")) == Appended(2)

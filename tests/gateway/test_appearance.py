@@ -36,6 +36,22 @@ async def test_pages_may_be_framed_by_the_listed_origins_only(
         assert ancestors(again.headers) == ancestors(page.headers)
 
 
+@pytest.mark.parametrize("what", ["", "/audit", "/history"])
+async def test_a_messenger_has_something_to_show_of_a_table(
+    open_gateway, connect, what: str
+) -> None:
+    """Without the names of players and of the table."""
+    gateway = await open_gateway(appearance=Appearance("A & <b>"))
+    table = await seat_players(connect, gateway, players=2, name="Friday")
+    for path in (f"/tables/{table.id}{what}", "/", "/finished", "/audit"):
+        page = await get(gateway.port, path)
+        tags = dict(re.findall('<meta (?:name|property)="([a-z:]+)" content="([^"]*)">', page.text))
+        assert tags["og:title"].startswith("A &amp; &lt;b&gt; · ")
+        assert tags["og:description"] == tags["description"]
+        assert len(tags["description"]) > 30
+        assert "Friday" not in page.text
+
+
 async def test_a_title_and_a_logo_are_in_every_page(open_gateway) -> None:
     appearance = Appearance("A & <b>", (".svg", SVG), {"--felt": "#1d3b6a"})
     gateway = await open_gateway(appearance=appearance)

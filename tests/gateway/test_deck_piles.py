@@ -147,6 +147,13 @@ WRONG = [
     ("pile/mine/add/", {"card": "AS"}, 400, '"card" is no parameter here: did you mean cards?'),
     ("pile/mine/draw/", {"cards": "X2"}, 404, "The pile, mine does not contain the requested"),
     (f"pile/{'a' * 33}/add/", {"cards": "AS"}, 400, "A pile's name is 1 to 32"),
+    ("pile/Müller/add/", {"cards": "AS"}, 400, "A pile's name is 1 to 32 of the letters a to z"),
+    ("pile/山田/list/", {}, 400, "A pile's name is 1 to 32"),
+    ("pile/my hand/draw/", {}, 400, "A pile's name is 1 to 32"),
+    ("pile/a.b/draw/bottom/", {}, 400, "A pile's name is 1 to 32"),
+    ("pile/a%2Fb/shuffle/", {}, 400, "A pile's name is 1 to 32"),
+    ("pile/(drawn)/return/", {}, 400, "A pile's name is 1 to 32"),
+    ("pile/pass:1/list/", {}, 400, "A pile's name is 1 to 32"),
 ]
 
 

@@ -382,6 +382,9 @@ async def test_pages_of_other_origins_may_use_decks_and_nothing_else(
     assert "access-control-allow-origin" not in page.headers
 
 
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"
+
+
 async def test_pages_of_public_sites_may_not_use_servers_in_private_networks(decks: Decks) -> None:
     """Where the page is `http` and the address no loopback one, browsers send `Origin` alone."""
     for headers in (
@@ -394,14 +397,23 @@ async def test_pages_of_public_sites_may_not_use_servers_in_private_networks(dec
         {"Origin": "null"},
         {"Referer": "http://else.example/", "Host": "192.168.1.5:8080"},
         {"Referer": "http://["},
+        {"User-Agent": BROWSER, "Host": "192.168.1.5:8080"},  # an image, without a referrer
+        {"User-Agent": BROWSER, "Host": "[fd00::5]", "Accept": "text/html"},  # a frame
+        {"User-Agent": BROWSER, "Host": "169.254.7.7"},
+        {"User-Agent": BROWSER},
     ):
         for ask in (decks.http.get, decks.http.post):
             refused = await ask("/api/deck/new/", headers=headers)
             assert refused.status_code == HTTPStatus.FORBIDDEN, headers
     page = {"Host": "192.168.1.5:8080", "Referer": "http://192.168.1.5:8080/tables/"}
     assert (await decks.http.get("/api/deck/new/", headers=page)).status_code == HTTPStatus.OK
-    same = {"Origin": "http://127.0.0.1:5173", "Sec-Fetch-Site": "same-site"}
-    assert (await decks.http.get("/api/deck/new/", headers=same)).status_code == HTTPStatus.OK
+    for headers in (
+        {"Origin": "http://127.0.0.1:5173", "Sec-Fetch-Site": "same-site"},
+        {"User-Agent": BROWSER, "Sec-Fetch-Site": "none"},  # typed
+        {"User-Agent": "curl/8.5.0", "Host": "192.168.1.5:8080"},
+    ):
+        answer = await decks.http.get("/api/deck/new/", headers=headers)
+        assert answer.status_code == HTTPStatus.OK, headers
 
 
 async def test_a_connection_is_kept_for_the_next_request(deck_server: Gateway) -> None:

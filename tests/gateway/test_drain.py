@@ -17,7 +17,7 @@ from dealer.gateway import Gateway, serve
 from dealer.gateway import clients as module
 from dealer.service.build import make_service
 from tests.gateway.conftest import TEST_LIMITS
-from tests.gateway.rpc_client import eventually, reason_of, refused_status
+from tests.gateway.rpc_client import HANDSHAKE, eventually, reason_of, refused_status
 from tests.gateway.tables import commit_entropy, seat_and_shuffle, seat_players
 
 
@@ -57,6 +57,56 @@ async def test_commands_in_flight_are_finished(gateway, connect, monkeypatch) ->
     live_table = await service.lifecycle.load(table.id)
     assert live_table.committed == max(answer["version"] for answer in drawn)
     assert gateway.context.in_flight == 0
+
+
+HEAD = b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+PAGE = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CALL = HEAD + b"Content-Length: 40\r\n\r\n" + b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+@pytest.mark.parametrize(
+    ("sent", "begun"),
+    [
+        (b"", b""),
+        (PAGE[:9], b""),
+        (PAGE[:-2], b""),
+        (HEAD + b"Content-Length: 40\r\n\r\n{", b""),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n9\r\n{", b""),
+        (HEAD + b"Expect: 100-continue\r\nContent-Length: 40\r\n\r\n", b"HTTP/1.1 100 "),
+        (PAGE, b"HTTP/1.1 200 "),
+        (CALL, b"HTTP/1.1 200 "),
+        (CALL + CALL[:-9], b"HTTP/1.1 200 "),
+        (PAGE + b"more", b"HTTP/1.1 200 "),
+        (HANDSHAKE[:-2], b""),
+        (HANDSHAKE, b"HTTP/1.1 101 "),
+        (HANDSHAKE + b"\x81\xa8\0\0\0\0{", b"HTTP/1.1 101 "),
+        (HANDSHAKE + b"\x01\x81\0\0\0\0{", b"HTTP/1.1 101 "),
+        (HANDSHAKE + b"\x81", b"HTTP/1.1 101 "),
+    ],
+)
+async def test_who_has_nothing_to_be_answered_does_not_delay_the_drain(
+    open_gateway, sent: bytes, begun: bytes
+) -> None:
+    """A client that neither sends nor closes anything more."""
+    patient = replace(TEST_LIMITS, opening=300.0, closing=90.0, idle=300.0, drain=300.0)
+    gateway = await open_gateway(limits=patient)
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(sent)
+    got = await reader.readexactly(len(begun))
+    assert got == begun
+    await eventually(lambda: gateway.registry.connections and not gateway.context.in_flight)
+    (connection,) = gateway.registry.connections
+    if sent and not begun:
+        await eventually(lambda: connection.exchange.request or connection.exchange._head)
+    async with asyncio.timeout(30):
+        await gateway.drain()
+        rest = await reader.read()
+    assert not gateway.registry.connections
+    if sent.endswith(b"\r\n\r\n{"):
+        assert rest.startswith(b"HTTP/1.1 503 ")
+    if begun.startswith(b"HTTP/1.1 101"):
+        assert b"\x03\xf4" in rest  # 1012
+    writer.close()
 
 
 async def test_a_page_that_is_never_answered_does_not_delay_the_drain(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import tomllib
 
 import pytest
 
@@ -17,7 +16,7 @@ from tests.gateway.tables import seat_and_shuffle
 pytestmark = pytest.mark.slow
 
 
-async def test_a_closed_round_is_served_as_text_and_as_phh(gateway, connect) -> None:
+async def test_a_closed_round_is_served_as_text(gateway, connect) -> None:
     table = await seat_and_shuffle(connect, gateway, players=2, game="holdem")
     await table.host.call("deck.deal", each=2)
     first = table.players[0]
@@ -36,13 +35,7 @@ async def test_a_closed_round_is_served_as_text_and_as_phh(gateway, connect) -> 
     one = await get(gateway.port, f"/tables/{table.id}/round-1.txt")
     assert one.text.splitlines()[3].startswith("Round 1, ")
 
-    file = await get(gateway.port, f"/tables/{table.id}/round-1.phh")
-    assert (file.status, file.headers["content-type"]) == (200, "application/toml; charset=utf-8")
-    fields = tomllib.loads(file.text)
-    assert fields["table"] == table.id
-    dealt = [action.split()[-1] for action in fields["actions"] if action.startswith("d dh p1 ")]
-    assert dealt == cards
-    head = await get(gateway.port, f"/tables/{table.id}/round-1.phh", method="HEAD")
+    head = await get(gateway.port, f"/tables/{table.id}/round-1.txt", method="HEAD")
     assert (head.status, head.body) == (200, b"")
 
 
@@ -93,12 +86,10 @@ async def test_no_history_is_made_for_a_closed_connection(gateway, connect, slow
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("round-1.phh", "Round 1 is not closed"),
-        ("round-2.phh", "1 round and no round 2"),
         ("round-2.txt", "1 round and no round 2"),
-        ("round-0.phh", "nothing at this address"),
+        ("round-0.txt", "nothing at this address"),
         ("round-1.pdf", "nothing at this address"),
-        ("history.phh", "nothing at this address"),
+        ("round-1.phh", "nothing at this address"),
     ],
 )
 async def test_a_missing_history_is_explained(gateway, connect, name, message) -> None:
@@ -111,8 +102,8 @@ async def test_a_missing_history_is_explained(gateway, connect, name, message) -
 async def test_only_players_get_the_histories_of_a_private_table(gateway, connect) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1, watch="nobody")
     await table.host.call("round.close")
-    for name in ("history.txt", "round-1.txt", "round-1.phh"):
+    for name in ("history.txt", "round-1.txt"):
         path = f"/tables/{table.id}/{name}"
         assert (await get(gateway.port, path)).status == 401
         got = await get(gateway.port, path, Authorization=f"Bearer {table.tokens[0]}")
-        assert got.status == (404 if name.endswith("phh") else 200)
+        assert got.status == 200

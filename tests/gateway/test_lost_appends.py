@@ -92,15 +92,15 @@ async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
     table = await seat_and_shuffle(connect, gateway, players=1)
     (player,), live_table = table.players, service.tables.get(table.id)
     asked, go_on = asyncio.Event(), asyncio.Event()
-    checkpoint = service.checkpoints.checkpoint
+    head = service.checkpoints.head
 
-    async def slow_checkpoint(of: Any, **options: Any) -> Any:
+    async def slow_head(of: Any) -> Any:
         if of is not live_table:
             asked.set()
             await go_on.wait()
-        return await checkpoint(of, **options)
+        return await head(of)
 
-    monkeypatch.setattr(service.checkpoints, "checkpoint", slow_checkpoint)
+    monkeypatch.setattr(service.checkpoints, "head", slow_head)
     tokens = [
         {"table": one.id, "token": one.tokens[0], "after": service.tables.get(one.id).committed}
         for one in (table, other)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from dealer.gateway.session.commands import deck_codes
 from dealer.packs.catalogue import Catalogue, shipped
 from tests.gateway.http_client import get
+from tests.gateway.rpc_client import Refusal
 from tests.gateway.tables import seat_players
 
 PACK: dict[str, Any] = {"pack": "mine", "title": "红", "deck": ["1", "2"], "cards": {}}
@@ -43,16 +47,65 @@ async def test_an_operators_packs_are_served(open_gateway) -> None:
     assert json.loads((await get(gateway.port, "/games.json")).body) == []
 
 
-async def test_a_table_opens_with_every_games_deck_and_rules(open_gateway, connect) -> None:
+async def test_a_table_of_a_game_or_a_pack_has_its_deck(open_gateway, connect) -> None:
     gateway = await open_gateway()
     for name, game in shipped().games.items():
         rules = game["rules"] | {"game": name}
-        if "pack" in game:
-            rules["pack"] = game["pack"]
-        table = await seat_players(
-            connect, gateway, players=1, deck=game["deck"], entropy="house", **rules
-        )
+        table = await seat_players(connect, gateway, players=1, entropy="house", **rules)
         await table.host.call("round.open", entropy="house")
         state = (await table.host.call("table.state"))["state"]
         assert state["rules"]["game"] == name
-        assert len(state["round"]["deck"]) == game["cards"]
+        assert state["rules"].get("pack") == game.get("pack")
+        assert sorted(state["round"]["deck"]) == sorted(deck_codes(game["deck"]))
+    host = await connect(gateway)
+    for deck, rules, dealt in (
+        (None, {"pack": "tarot"}, shipped().packs["tarot"]["deck"]),
+        (None, {"pack": "standard"}, None),
+        (["1", "2"], {"game": "hearts"}, ["1", "2"]),
+        (None, {"game": "colours-and-numbers", "deck": "54"}, "54"),
+        (None, {"game": "hearts", "pack": "tarot"}, shipped().games["hearts"]["deck"]),
+    ):
+        opened = await host.call(
+            "table.open", rules=rules, **({} if deck is None else {"deck": deck})
+        )
+        got = (await host.call("table.state", table=opened["table"]))["state"]["rules"]
+        assert got.get("deck") == dealt
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        ({"game": "heart"}, "Did you mean hearts?"),
+        ({"game": "nosuch"}, "/games.json"),
+        ({"game": ""}, "/games.json"),
+        ({"game": "x" * 5000}, "no game 'xxx"),
+        ({"pack": "tarok"}, "Did you mean tarot?"),
+        ({"game": "hearts", "pack": "nosuch"}, "/packs.json"),
+    ],
+)
+async def test_an_unknown_game_or_pack_is_refused(
+    open_gateway, connect, rules: dict[str, Any], sentence: str
+) -> None:
+    host = await connect(await open_gateway())
+    for deck in ({}, {"deck": "52"}):
+        with pytest.raises(Refusal) as refused:
+            await host.call("table.open", rules=rules, **deck)
+        assert sentence in str(refused.value)
+        assert len(str(refused.value)) < 400
+
+
+async def test_a_repetition_at_a_node_with_other_folders_has_the_first_answer(
+    open_gateway, connect, service
+) -> None:
+    one = await open_gateway(catalogue=Catalogue({"mine": PACK}, {}))
+    two = await open_gateway()
+    opening = {"rules": {"pack": "mine"}, "cmd": "0123456789abcdef0123456789abcdef"}
+    first = await (await connect(one)).call("table.open", **opening)
+    other = await connect(two)
+    assert await other.call("table.open", **opening) == first
+    state = (await other.call("table.state", table=first["table"], token=first["host_token"]))[
+        "state"
+    ]
+    assert state["rules"]["deck"] == PACK["deck"]
+    with pytest.raises(Refusal, match="no pack 'mine'"):
+        await other.call("table.open", **opening | {"cmd": "f" * 32})

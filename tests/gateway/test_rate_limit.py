@@ -252,16 +252,53 @@ def test_a_refused_table_costs_no_tokens() -> None:
     assert opening(budgets.key(1, 0.0), decks=0) == ""
 
 
-def test_a_long_step_costs_more_than_the_same_time_in_short_ones() -> None:
-    short, long = (Bucket(rate=0.1, burst=10.0, now=0.0) for _ in range(2))
-    for _ in range(100):
-        short.step(0.0005)
-    long.step(0.01)
-    assert short.level(0.0) == pytest.approx(10.0 - 0.075)
-    assert long.level(0.0) == pytest.approx(10.0 - 0.11)
+def spent(client: ClientBudget, now: float) -> float:
+    return client.cpu.burst - client.cpu.level(now)
 
 
-def test_one_step_costs_no_more_than_half_a_second_besides_its_time() -> None:
-    bucket = Bucket(rate=0.1, burst=10.0, now=0.0)
-    bucket.step(2.0)
-    assert bucket.level(0.0) == pytest.approx(7.5)
+@pytest.mark.parametrize(
+    ("steps", "read", "charged"),
+    [
+        ([0.0005] * 20, 0.0, 0.01),  # short ones
+        ([0.01], 0.0, 0.01 + 0.1),
+        ([0.01], 0.009, 0.01 + 0.1),
+        ([0.01], 0.011, 0.01),  # the loop was idle in between: no message waited
+        ([0.01, 0.01], 0.019, 0.02 + 0.2),  # the message may have come during the first one
+        ([2.0], 0.0, 2.0 + 0.5),
+    ],
+)
+def test_a_long_step_costs_more_if_another_client_may_have_waited(
+    steps: list[float], read: float, charged: float
+) -> None:
+    budgets = Budgets(Limits(address_cpu=1e-9, address_cpu_burst=10.0))
+    one, other = budgets.client("203.0.113.1", 0.0), budgets.key(1, 0.0)
+    now = 0.0
+    for seconds in steps:
+        now += seconds
+        one.step(seconds, now)
+    one.admit(1.0, now)  # their own messages have waited for no other client
+    assert spent(one, now) == pytest.approx(sum(steps))
+    other.admit(1.0, now + read)
+    other.admit(1.0, now + read)
+    assert spent(one, now) == pytest.approx(charged)
+    assert other.cpu.tokens == other.cpu.burst
+    one.step(0.01, now + 60.0)
+    other.admit(1.0, now + 60.0)
+    assert spent(one, now) == pytest.approx(charged + 0.11)
+
+
+@pytest.mark.parametrize("short", ["messages", "steps"])
+def test_short_work_after_a_long_step_does_not_hide_it(short: str) -> None:
+    budgets = Budgets(Limits(address_cpu=1e-9, address_cpu_burst=10.0))
+    one, other = budgets.client("203.0.113.1", 0.0), budgets.client("203.0.113.2", 0.0)
+    for _ in range(100):  # also if there were many long ones before
+        one.step(0.002, 0.0)
+    one.step(0.1, now := 0.1)
+    for _ in range(500):
+        now += 0.001
+        if short == "steps":
+            one.step(0.001, now)
+        else:
+            one.admit(0.0, now, seconds=0.001)
+    other.admit(1.0, now)
+    assert spent(one, now) == pytest.approx(0.2 + 0.1 + 0.5 + 100 * 0.004 + 0.5)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from http import HTTPStatus
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
+from dealer.gateway.clients import _select_subprotocol
 from dealer.gateway.net.http import CHUNKED, EarlyAnswer, HttpExchange
+from dealer.gateway.net.responses import response
+from dealer.gateway.net.websocket import new_protocol, usual_answer
 from tests.gateway.http_client import HttpResponse
 from tests.gateway.rpc_client import HANDSHAKE
 
@@ -182,3 +188,57 @@ def test_a_head_in_two_pieces_is_as_good_as_whole(left: bytes, cut: int) -> None
     assert exchange.receive_body(rest)
     assert bytes(exchange.body) == b"abc"
     assert left.startswith(exchange.left)
+
+
+USUAL = {
+    "Host": "localhost",
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Version": "13",
+}
+VARIANTS: dict[str, list[str | None]] = {
+    "Upgrade": ["WebSocket", "h2c", "websocket, h2c", None],
+    "Connection": ["keep-alive, Upgrade", "close", "upgrade,close", None],
+    "Sec-WebSocket-Key": ["dGhlIHNhbXBsZSBub25jZR==", "c2hvcnQ=", "", "x" * 22 + "==", None],
+    "Sec-WebSocket-Version": ["8", "13, 8", None],
+    "Sec-WebSocket-Protocol": ["dealer.v1", "dealer.v1, other", "other", ""],
+    "Sec-WebSocket-Extensions": ["permessage-deflate", ";;"],
+    "Origin": ["http://localhost"],
+}
+
+
+@given(
+    changes=st.fixed_dictionaries(
+        {}, optional={name: st.sampled_from(values) for name, values in VARIANTS.items()}
+    ),
+    twice=st.sampled_from((None, *VARIANTS)),
+    left=st.binary(max_size=4),
+)
+def test_a_handshake_is_read_and_answered_as_the_libraries_do(
+    changes: dict[str, str | None], twice: str | None, left: bytes
+) -> None:
+    lines = [(name, value) for name, value in (USUAL | changes).items() if value is not None]
+    lines += [line for line in lines if line[0] == twice]
+    head = "GET /ws HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines)
+    exchange = HttpExchange(100, "/")
+    assert exchange.receive_head(head.encode() + b"\r\n" + left)
+    assert exchange.receive_body(b"")
+    request = exchange.request
+    by_h11 = HttpExchange(100, "/")
+    with patch("dealer.gateway.net.http._is_plain_upgrade", return_value=False):
+        assert by_h11.receive_head(head.encode() + b"\r\n" + left)
+    assert by_h11.receive_body(b"")
+    assert repr(request) == repr(by_h11.request)
+    assert exchange.left == by_h11.left == left
+    refusal = response(HTTPStatus.BAD_REQUEST, "no")
+    assert request is not None
+    answer = new_protocol(100, _select_subprotocol).accept(request)
+    usual = usual_answer(request, "dealer.v1")
+    if usual is not None:
+        assert re.sub(rb"Date: [^\r]+", b"", usual) == re.sub(
+            rb"Date: [^\r]+", b"", answer.serialize()
+        )
+    if not changes and twice is None:
+        assert usual is not None
+    assert exchange.answer(refusal, close=True) == by_h11.answer(refusal, close=True)

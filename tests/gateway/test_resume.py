@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -201,17 +200,17 @@ async def test_a_bug_at_one_table_of_a_hello_stops_no_other_table(
     tokens = [{"table": table.id, "token": table.host_token, "after": 2} for table in tables]
     await back.call("session.hello", tokens=tokens[:2])  # their streams are running
     await back.until(lambda: len(back.notices("resumed")) == 2)
-    checkpoint, reports = Checkpoints.checkpoint, []
+    head, reports = Checkpoints.head, []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: reports.append(context["exception"]))
 
-    async def fail(self: Checkpoints, live_table: LiveTable, **options: Any) -> tuple[int, str]:
+    async def fail(self: Checkpoints, live_table: LiveTable) -> tuple[int, str]:
         if live_table.table_id == ids[1]:
             raise RuntimeError("a bug")
-        return await checkpoint(self, live_table, **options)
+        return await head(self, live_table)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoints, "checkpoint", fail)
+        patch.setattr(Checkpoints, "head", fail)
         first, second, third = (await back.call("session.hello", tokens=tokens))["tables"]
     assert first["host"]
     assert second["error"]["data"] == {"reason": "unavailable", "temporary": True}
@@ -221,6 +220,35 @@ async def test_a_bug_at_one_table_of_a_hello_stops_no_other_table(
         await table.players[0].call("table.note", kind="chat", text="Still there?")
     await back.until(lambda: len(back.events) >= len(tables))
     assert {event["table"] for event in back.events} == {*ids}
+
+
+async def test_all_who_come_back_get_one_signed_head_and_nothing_is_written(
+    gateway, connect, monkeypatch
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
+    service, signed = gateway.context.service, []
+    live_table = service.tables.get(table.id)
+    drawn = await table.players[0].call("deck.draw")  # no head is due at this version
+    sign = service.executor.sign
+
+    def counted(of: LiveTable, size: int, root: bytes) -> str:
+        signed.append(size)
+        return sign(of, size, root)
+
+    monkeypatch.setattr(service.executor, "sign", counted)
+    stored = await service.log.checkpoints(live_table.id)
+    notes = set()
+    for token in (table.host_token, *table.tokens):
+        back = await connect(gateway)
+        resumed = await back.call(
+            "table.resume", table=table.id, token=token, after=drawn["version"]
+        )
+        assert resumed["version"] == drawn["version"]
+        notes.add(resumed["checkpoint"])
+        await back.until(lambda back=back: back.notices("resumed"))
+    assert len(notes) == 1
+    assert signed == [drawn["version"]]
+    assert await service.log.checkpoints(live_table.id) == stored
 
 
 async def test_a_spectator_that_joins_misses_no_event(gateway, connect) -> None:
@@ -256,17 +284,17 @@ async def test_a_failed_resume_leaves_the_subscription_unchanged(
 ) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1)
     ann = table.players[0]
-    service, checkpoint = gateway.context.service, gateway.context.service.checkpoints.checkpoint
+    service, head = gateway.context.service, gateway.context.service.checkpoints.head
 
-    async def locked(live_table, *, writing):
+    async def locked(live_table):
         raise DatabaseLocked("/srv/dealer.db is locked")
 
-    monkeypatch.setattr(service.checkpoints, "checkpoint", locked)
+    monkeypatch.setattr(service.checkpoints, "head", locked)
     with pytest.raises(Refusal) as caught:
         await ann.call("table.resume", token=table.tokens[0], after=0)
     assert (caught.value.reason, caught.value.error["data"]["temporary"]) == ("unavailable", True)
     assert "srv" not in str(caught.value)
-    monkeypatch.setattr(service.checkpoints, "checkpoint", checkpoint)
+    monkeypatch.setattr(service.checkpoints, "head", head)
     drawn = await ann.call("deck.draw")
     await ann.until_version(drawn["version"])
     assert ann.versions == list(range(3, drawn["version"] + 1))

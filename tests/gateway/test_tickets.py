@@ -245,7 +245,7 @@ async def test_invalid_tickets_are_refused_and_logged_nowhere(
     logged = "\n".join(str(vars(record)) for record in ours)
     assert not any(text in logged for text in (*cases, good) if len(text) > 10)
     too_long = client.call("table.join", table=table, ticket="dt_" + "A" * 3_100)
-    with pytest.raises(Refusal, match="ticket: expected str of length <= 3100"):
+    with pytest.raises(Refusal, match="ticket must have at most 3100 characters"):
         await too_long
 
 
@@ -263,7 +263,7 @@ async def test_a_ticket_needs_a_service_with_the_right_at_its_table(
         refused = shop.call("seat.ticket", **({"table": table, "name": "Ada"} | wrong))
         assert await reason_of(refused) == "bad_request"
     for wrong in ({"expires_s": 0}, {"expires_s": 30 * 86_400 + 1}, {"subject": "x" * 256}):
-        with pytest.raises(Refusal, match="expected"):
+        with pytest.raises(Refusal, match="must"):
             await shop.call("seat.ticket", table=table, name="Ada", **wrong)
     await shop.call("table.close", table=table)
     assert await reason_of(shop.call("seat.ticket", table=table, name="Ada")) == "table_closed"
@@ -299,7 +299,7 @@ async def test_a_user_who_left_or_was_removed_takes_a_new_seat(shop, table, conn
 
 async def test_a_join_needs_one_of_name_ticket_and_jwt(shop, table, connect) -> None:
     client = await connect()
-    with pytest.raises(Refusal, match="missing required field name, ticket or jwt"):
+    with pytest.raises(Refusal, match="have no member name, ticket or jwt"):
         await client.call("table.join", table=table)
     with pytest.raises(Refusal, match="both ticket and jwt"):
         await client.call("table.join", table=table, ticket="a", jwt="b")

@@ -21,7 +21,7 @@ def may_see(viewer: Viewer, seat: int, version: int) -> bool:
 
 
 def leaves(bundle: Iterable[bytes]) -> list[Leaf]:
-    """The events of a bundle's lines, as parsed JSON, with what was written in them."""
+    """The events of a bundle's lines, as parsed JSON, each with what it opens."""
     return list(read_leaves(list(bundle)))
 
 

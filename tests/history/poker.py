@@ -1,13 +1,9 @@
-"""Poker hands played with the game's commands, and PokerKit's reading of their PHH files."""
+"""Poker hands played with the game's commands."""
 
 from __future__ import annotations
 
-import warnings
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
-
-import pokerkit
 
 from dealer.eventlog.rows import leaf_of
 from dealer.game.cards import STANDARD
@@ -91,61 +87,3 @@ def game_of(played: Played) -> Game:
         if row.type in OPENED_TYPES and row.hidden is not None
     ]
     return Game(table.origin, table.key.hex(), rounds, closed, leaves, swaps, {}, openings)
-
-
-class PokerKitReading:
-    """A file as PokerKit reads it, step by step.
-
-    `hole`, `discards` and `shown` are by player, counted from 1, `boards` the cards of the board.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.history = pokerkit.HandHistory.loads(text)
-        with warnings.catch_warnings():
-            # The file has no bets, so PokerKit warns of folds.
-            warnings.filterwarnings("ignore", "There is no reason for this player to fold")
-            steps = list(self.history.state_actions)
-        self.state = steps[-1][0]
-        self.applied = [action for _, action in steps if action is not None]
-        self.hole: dict[int, list[str]] = defaultdict(list)
-        self.discards: dict[int, list[str]] = defaultdict(list)
-        self.shown: dict[int, list[str]] = {}
-        self.folded: set[int] = set()
-        self.mucked: set[int] = set()
-        self.boards: list[str] = []
-        self.checks = 0
-        for operation in self.state.operations:
-            self._read(operation)
-
-    def _read(self, operation: Any) -> None:
-        cards = [repr(card) for card in getattr(operation, "cards", ())]
-        player = getattr(operation, "player_index", -1) + 1
-        match type(operation).__name__:
-            case "HoleDealing":
-                self.hole[player] += cards
-            case "BoardDealing":
-                self.boards += cards
-            case "StandingPatOrDiscarding":
-                self.discards[player] += cards
-            case "Folding":
-                self.folded.add(player)
-            case "CheckingOrCalling" | "BringInPosting":
-                self.checks += 1
-            case "HoleCardsShowingOrMucking":
-                shown = [repr(card) for card in operation.hole_cards]
-                known = [card for card in shown if card != "??"]
-                if known:
-                    self.shown[player] = known
-                elif not shown:
-                    self.mucked.add(player)
-
-    @property
-    def commentary(self) -> list[str]:
-        return [action for action in self.history.actions if action.startswith("#")]
-
-    def assert_as_written(self) -> None:
-        """Assert that PokerKit applied every action in turn and added none."""
-        assert self.applied == self.history.actions
-        written = [action.split() for action in self.applied]
-        assert self.checks == sum(words[-1] in ("cc", "pb") for words in written)
-        assert "??" not in [card for cards in self.hole.values() for card in cards]

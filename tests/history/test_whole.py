@@ -1,4 +1,4 @@
-"""A bundle of the server is verified and written as both histories."""
+"""A bundle of the server is verified and written as its history."""
 
 from __future__ import annotations
 
@@ -22,11 +22,9 @@ from dealer.game.commands import (
     StartShuffle,
     TakeSeat,
 )
-from dealer.history import phh
 from dealer.history.replay import Game
 from dealer.history.text import write
 from dealer.service.build import make_service
-from tests.history.poker import PokerKitReading
 
 HOST = Actor(host=True)
 
@@ -57,25 +55,14 @@ async def lines(tmp_path: Path) -> list[str]:
     return bundle
 
 
-async def test_both_histories_have_the_same_cards(lines) -> None:
+async def test_the_history_has_every_card_of_the_hand(lines) -> None:
     game = Game.read(lines)
     assert (game.rounds, game.closed, game.house) == (1, 1, "localhost")
-    read = PokerKitReading(phh.write(game, round=1))
-    read.assert_as_written()
     text = "\n".join(write(game))
     for player, name in enumerate(("Ada", "Bob", "Cleo"), 1):
-        assert len(read.hole[player]) == 2
-        for card in read.hole[player]:
-            assert f"{name} (seat {player}) draws {card} from the deck" in text
-    assert len(read.boards) == 5
-    for card in read.boards:
-        assert f"{card} in the pile board is turned up for all" in text
-    assert len(read.commentary) == 3
-    for comment in read.commentary:
-        assert f"{comment[-2:]} is burned from the deck" in text
-    assert read.shown == {2: read.hole[2]}
-    assert read.history.event == "Friday"
-    assert game.roots
+        assert text.count(f"{name} (seat {player}) draws ") == 2
+    assert text.count(" in the pile board is turned up for all") == 5
+    assert text.count(" is burned from the deck") == 3
     closed = text.partition("the house signs the log so far: ")[2][:64]
     assert closed in game.roots.values()
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dealer.lab.exact import SIZES, cost_lines, costs
+from dealer.lab.costs import SIZES, cost_lines, costs
 from dealer.lab.shuffles import METHODS
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from itertools import pairwise, permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dealer.lab import experiment
 from dealer.lab.experiment import (
     Counted,
     Tally,
@@ -18,8 +21,9 @@ from dealer.lab.experiment import (
     ranks,
     run,
     sample,
+    tally,
 )
-from dealer.lab.shuffles import method, number_source
+from dealer.lab.shuffles import METHODS, SOURCES, method, number_source
 
 from .test_expected import cycles_in, fixed_in, rising_in
 
@@ -133,3 +137,30 @@ def test_progress_is_reported_up_to_the_end(monkeypatch):
     run(method("forward", n=4), number_source("pcg64", n=4), shuffles=25,
         step=lambda done, total: reported.append((done, total)))  # fmt: skip
     assert reported == [(10, 25), (20, 25), (25, 25)]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_notebook_has_the_counts_of_each_method_and_source(name, source):
+    found = tally(name, n=5, shuffles=40, source=source)
+    taken = method(name, n=5).sample
+    assert found.cells.shape == (taken, 5)
+    assert (found.cells.sum(axis=1) == 40).all()
+    assert found.orders is not None
+    assert found.orders.sum() == 40
+    if source != "system":
+        again = run(method(name, n=5), number_source(source, n=5, seed=3), shuffles=40).shuffles
+        seeded = tally(name, n=5, shuffles=40, source=source, seed=3)
+        assert (seeded.cells == again.cells).all()
+
+
+def test_the_histogram_of_the_seeds(capsys):
+    """The example of README.md, with fewer shuffles: each order, then mean and deviation."""
+    document = (Path(experiment.__file__).parent / "README.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    assert len(program.splitlines()) <= 7
+    exec(program.replace("600_000", "24_000"), {})
+    *bars, last = capsys.readouterr().out.splitlines()
+    assert sum(int(bar.split()[1].replace(",", "")) for bar in bars) == 24_000
+    assert len(bars) == 24
+    assert last.split()[0] == "1000.0"

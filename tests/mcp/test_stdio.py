@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 def parameters(server: str, folder: Path) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "dealer", "mcp", "--server", server, "--store", str(folder)],
+        args=["-m", "dealer", "mcp", "--url", server, "--store", str(folder)],
         cwd=ROOT,
     )
 

@@ -95,6 +95,13 @@ def test_a_result_keeps_the_order_of_its_points() -> None:
         ({"of": "hand", "points": {"Qs": 1001}}, "from -1000 to 1000"),
         ({"of": "hand", "best": "none"}, "result: best must be least or most"),
         ({"of": "won:{seat}", "all": 26}, "result: all needs points"),
+        ({"of": "hand", "points": {"QS": 13}}, 'points, "QS": no card has that code'),
+        ({"of": "hand", "points": {"Q?": 13}}, 'points, "Q?": no card has that code'),
+        ({"of": "hand", "points": {"*h.2": 1}}, 'points, "*h.2": no card has that code'),
+        (
+            {"of": "hand", "points": {"*h": 1, "Q*": 2, "Qh": 3}},
+            'points, "Qh": an earlier pattern fits all its cards',
+        ),
         ({"of": "hand", "points": {"Qs": 1}, "all": 2.5}, "result: all must be a whole number"),
     ],
 )

@@ -37,7 +37,7 @@ async def loaded_both_ways(service: Service, table: bytes) -> tuple[LiveTable, L
 
 async def load_whole(service: Service, table: bytes) -> LiveTable:
     live_table = LiveTable(table, table.hex())
-    await service.loader._fold(live_table, await service.log.newest_checkpoint(table))
+    await service.loader._fold(live_table, await service.loader._end(table))
     return live_table
 
 

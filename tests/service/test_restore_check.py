@@ -23,10 +23,10 @@ from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuff
 from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.build import open_service
-from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.identity.admin import read_journal
 from dealer.service.operations import restore_check
 from dealer.service.operations.close_tables import close_tables
+from dealer.service.tables.loading import Loader
 from tests.harness.postgres import Postgres, query
 from tests.service.tables import HOST, bundle_of, commit_entropy, new_table, shuffled_table
 
@@ -210,6 +210,58 @@ async def test_a_shuffle_that_waits_does_not_keep_a_table_open(
         assert report.remarks.voided == committed
 
 
+async def test_many_tables_share_statements_and_commits(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement for each table takes minutes, if the database is a round trip away."""
+    reads: list[str] = []
+    async with opened() as service:
+        tables = [await table_with_a_draw(service) for _ in range(70)]
+    async with opened() as service:
+        ids = [one.id for one in tables]
+        fetch = service.log.reader.fetch
+
+        async def counted(sql: str, *more: Any, **settings: Any) -> Any:
+            if "FROM event" in sql or "FROM stream" in sql or "FROM checkpoint" in sql:
+                reads.append(sql)
+            return await fetch(sql, *more, **settings)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(service.log.reader, "fetch", counted)
+            commits: list[int] = []
+            service.log.writer.commit_listeners.append(lambda batch: commits.append(len(batch)))
+            closed = {table: error async for table, error in close_tables(service, ids)}
+        assert closed == dict.fromkeys(ids)
+        # Three for each 32 tables; the projection and the feed read on the writer's thread.
+        assert len(reads) < 20
+        assert len(commits) < 20
+    async with opened() as service:
+        for one in tables[::10]:
+            assert await is_closed(service, one.table_id)
+            report = verify(await bundle_of(service, one), key=service.keys.public_key)
+            assert report.ok, report.fault
+
+
+async def test_tables_that_cannot_be_read_together_are_read_alone(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened() as service:
+        tables = [await new_table(service) for _ in range(3)]
+    async with opened() as service:
+        fetch = service.log.reader.fetch
+
+        async def fails(sql: str, *more: Any, **settings: Any) -> Any:
+            if "UNION ALL" in sql:
+                raise DatabaseDamaged("altered")
+            return await fetch(sql, *more, **settings)
+
+        monkeypatch.setattr(service.log.reader, "fetch", fails)
+        ids = [one.id for one in tables]
+        assert {table: error async for table, error in close_tables(service, ids)} == dict.fromkeys(
+            ids
+        )
+
+
 @ON_A_FILE
 async def test_an_interrupted_closing_is_finished_at_the_next_start(
     opened: Open, copies: Copies, monkeypatch: pytest.MonkeyPatch
@@ -249,15 +301,15 @@ async def test_a_damaged_table_does_not_keep_others_open(
     async with opened() as service:
         await new_table(service)
     await copies.restore(copy)
-    load = TableLifecycle.load
+    load = Loader.load
 
-    async def load_others(self: TableLifecycle, table: str) -> Any:
-        if table == bad.table_id:
+    async def load_others(self: Loader, table: bytes) -> Any:
+        if table == bad.id:
             raise DatabaseDamaged("altered")
         return await load(self, table)
 
     with monkeypatch.context() as patch:
-        patch.setattr(TableLifecycle, "load", load_others)
+        patch.setattr(Loader, "load", load_others)
         async with opened() as service:
             assert await is_closed(service, good.table_id)
     assert "table left open" in [record.message for record in caplog.records]
@@ -441,7 +493,7 @@ async def test_events_of_other_nodes_are_in_the_mark(
         await one.execute(live_table, Draw(Actor(seat=2)))
         await two.lifecycle.catch_up(shown)
         assert shown.committed == live_table.committed
-        (mark,) = read_marks(tmp_path / "house.key", folder=folders[1])
+        (mark,) = read_marks(tmp_path / "house.key", folder=folders[1]).records
         assert mark.version == shown.committed
     await copies.restore(copy)
     async with opened(marks=folders[1]) as service:
@@ -457,10 +509,10 @@ async def test_a_running_node_adopts_the_new_generation(
         await service.log.put_metadata("generation.1", b"g" * 16)
         key = tmp_path / "house.key"
         async with asyncio.timeout(30):
-            while read_marks(key):  # noqa: ASYNC110  the task sends no notice
+            while read_marks(key).records:  # noqa: ASYNC110  the task sends no notice
                 await asyncio.sleep(0.01)
         await service.execute(live_table, Draw(Actor(seat=1)))
-        assert [mark.generation for mark in read_marks(key)] == [b"g" * 16]
+        assert [mark.generation for mark in read_marks(key).records] == [b"g" * 16]
 
 
 async def test_the_mark_of_another_log_is_ignored(opened: Open, tmp_path: Path) -> None:

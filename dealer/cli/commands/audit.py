@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+from click.exceptions import Exit
 
 from dealer.cli.commands import verify
-from dealer.cli.options import (
-    AsJson,
-    Database,
-    HouseKey,
-    HouseUrl,
-    OnlyRound,
-    TableId,
-    TableOrFile,
-    find_table,
-    given,
-    read_log,
-)
+from dealer.cli.options import command, find_table, flag, given, read_log, takes
 from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
-from dealer.config import DATABASE
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, amount
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import DECK, seat_of
@@ -38,22 +26,8 @@ if TYPE_CHECKING:
 _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
 
 
-async def audit(
-    table: TableId,
-    only: OnlyRound = None,
-    key: Annotated[str | None, given("KEY", "The table's key, if you know it.")] = None,
-    events: Annotated[
-        bool, typer.Option("--events", help="Print the stored events, and check nothing.")
-    ] = False,
-    after: Annotated[
-        int, typer.Option(metavar="VERSION", min=0, help="With --events: those after this one.")
-    ] = 0,
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    url: HouseUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print what happened at a table, recompute every shuffle, and report whether it was fair.
+@command(
+    help="""Print what happened at a table, recompute every shuffle, and report whether it was fair.
 
     It prints for each step of a shuffle the two places, the random 16-bit words that gave the
     second place (all but the last were rejected), and the two cards that were exchanged. It also
@@ -75,13 +49,32 @@ async def audit(
     dealer audit 0199f3c2a1b2c3d4e5f60718293a4b5c --url http://127.0.0.1:8080/
     ```
     """
+)
+@takes("table", "only")
+@given("--key", "KEY", "The table's key, if you know it.")
+@flag("--events", "Print the stored events, and check nothing.")
+@given(
+    "--after", "VERSION", "With --events: those after this one.", type=click.IntRange(0), default=0
+)
+@takes("database", "house_key", "url", "as_json")
+async def audit(
+    table: str,
+    only: int | None,
+    key: str | None,
+    events: bool,
+    after: int,
+    database: str,
+    house_key: Path | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
     if events:
         if url is not None or only is not None or key is not None:
-            raise typer.BadParameter("--events takes no --url, --round or --key.")
+            raise click.BadParameter("--events takes no --url, --round or --key.")
         await _print_events(table, after, database, as_json)
         return
     if after:
-        raise typer.BadParameter("--after is for --events.")
+        raise click.BadParameter("--after is for --events.")
     damaged = None if url is not None else await _damage(database, table, house_key)
     try:
         lines = await verify.of_table(database, table, url=url, house_key=house_key)
@@ -93,7 +86,7 @@ async def audit(
     ]
     if only is not None and report.ok and not sentences:
         rounds = amount(report.remarks.rounds, "round")
-        raise typer.BadParameter(f"This table has {rounds} and no round {only}.")
+        raise click.BadParameter(f"This table has {rounds} and no round {only}.")
     if as_json:
         story = {"story": [_members_of(sentence) for sentence in sentences]}
         say_json(verify.as_members(report) | story | ({"damaged": str(damaged)} if damaged else {}))
@@ -102,7 +95,7 @@ async def audit(
         verify.say_verdicts(report)
     if damaged is not None:
         raise damaged
-    raise typer.Exit(verify.exit_code(report))
+    raise Exit(verify.exit_code(report))
 
 
 async def _print_events(table: str, after: int, database: str, as_json: bool) -> None:
@@ -184,71 +177,37 @@ def _members_of(sentence: Sentence) -> dict[str, Any]:
     return members
 
 
-class Format(StrEnum):
-    text = "text"
-    phh = "phh"
+@command(
+    help="""Print a game's history: the players, the shuffles, and where each card went.
 
-
-async def history(
-    source: TableOrFile,
-    only: OnlyRound = None,
-    form: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="Plain text, or the poker hand history (PHH) of one closed round."
-        ),
-    ] = Format.text,
-    lang: Annotated[
-        str, typer.Option(metavar="TAG", help="The language of the text, such as de.")
-    ] = DEFAULT,
-    database: Database = DATABASE,
-    url: HouseUrl = None,
-    house_key: HouseKey = None,
-) -> None:
-    """Print a game's history: the players, the shuffles, and where each card went.
-
-    The game is verified first; if a check fails, no history is printed and the exit code is 1. PHH
-    is available for rounds of the poker games that it covers, if the table's rules name the game,
-    like {"game": "holdem"}; bets are left out, because the log does not have them.
+    The game is verified first; if a check fails, no history is printed and the exit code is 1.
 
     ```
     dealer history 0199f3c2
     dealer history game.jsonl --round 2
-    dealer history 0199f3c2 --round 1 --format phh > round-1.phh
     ```
     """
-    from dealer.history import phh, text
+)
+@takes("table_or_file", "only")
+@given("--lang", "TAG", "The language of the text, such as de.", default=DEFAULT)
+@takes("database", "url", "house_key")
+async def history(
+    source: str, only: int | None, lang: str, database: str, url: str | None, house_key: Path | None
+) -> None:
+    from dealer.history import text
     from dealer.packs.catalogue import shipped
 
     language = language_of(lang)
     if language is None:
-        raise typer.BadParameter(f"The languages are {', '.join(languages())}.")
+        raise click.BadParameter(f"The languages are {', '.join(languages())}.")
     game = await verify.read_game(source, database, url=url, house_key=house_key)
-    if form is Format.text:
-        titles = shipped().pile_titles(language.tag)
-        for line in text.write(game, round=only, language=language, games=titles):
-            echo(line)
-        return
-    if only is None and game.rounds != 1:
-        raise typer.BadParameter(
-            f"A PHH file has one round, and this table has {amount(game.rounds, 'round')}: choose "
-            "one with --round."
-        )
-    typer.echo(phh.write(game, round=only or 1), nl=False)
+    titles = shipped().pile_titles(language.tag)
+    for line in text.write(game, round=only, language=language, games=titles):
+        echo(line)
 
 
-async def state(
-    source: TableOrFile,
-    at: Annotated[int | None, given("VERSION", "The version; the newest if not given.")] = None,
-    seat: Annotated[int | None, given("SEAT", "As the player of this seat saw it.", min=1)] = None,
-    every_card: Annotated[
-        bool, typer.Option("--all", help="With every card, as only the house knows it.")
-    ] = False,
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print a table as it was at a version: seats, deck, hands and piles, bottom first.
+@command(
+    help="""Print a table as it was at a version: seats, deck, hands and piles, bottom first.
 
     Without --seat or --all it is what everyone saw. A card that the viewer did not know is `??`; of
     a stack without a known card only the number of cards is printed. The hidden cards of a round
@@ -259,17 +218,35 @@ async def state(
     dealer state 0199f3c2 --at 57
     dealer state 0199f3c2 --at 57 --seat 2
     dealer state game.jsonl --at 57 --seat 2
+    dealer state 0199f3c2a1b2c3d4e5f60718293a4b5c --at 57 --url http://127.0.0.1:8080/
     dealer state 0199f3c2 --json | jq .stacks.deck
     ```
     """
+)
+@takes("table_or_file")
+@given("--at", "VERSION", "The version; the newest if not given.", type=int)
+@given("--seat", "SEAT", "As the player of this seat saw it.", type=click.IntRange(1))
+@flag("--all", "With every card, as only the house knows it.", "every_card")
+@takes("database", "house_key", "url", "as_json")
+async def state(
+    source: str,
+    at: int | None,
+    seat: int | None,
+    every_card: bool,
+    database: str,
+    house_key: Path | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
     if seat is not None and every_card:
-        raise typer.BadParameter("Give --seat or --all, not both.")
+        raise click.BadParameter("Give --seat or --all, not both.")
     viewer: Viewer = "house" if every_card else seat
-    from_file = verify.is_file(source)
-    if from_file:
+    from_bundle = url is not None or verify.is_file(source)
+    if from_bundle:
         from dealer.analysis.open_bundle import OpenBundle
 
-        found = OpenBundle(await verify.read_game(source, database)).state(at, viewer=viewer)
+        game = await verify.read_game(source, database, url=url)
+        found = OpenBundle(game).state(at, viewer=viewer)
     else:
         found = await _of_log(source, at, viewer, database, house_key)
     if as_json:
@@ -282,7 +259,7 @@ async def state(
         for line in _lines(found):
             echo(line)
     if not found.complete:
-        why = "" if from_file else " without the house key (--house-key)"
+        why = "" if from_bundle else " without the house key (--house-key)"
         echo_err(f"Round {found.round} is still open:{why} its hidden cards are not known.")
 
 

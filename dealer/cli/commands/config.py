@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import typer
+import click
+from click.exceptions import Exit
 
 from dealer.cli.options import (
-    AsJson,
+    PATH,
     Commands,
-    Packs,
-    argument,
     build_settings,
+    command,
     source_of,
+    takes,
     takes_settings,
     usage_errors,
     validate_paths,
@@ -26,7 +28,7 @@ from dealer.config import LIMIT_VARIABLE, SETTINGS, Settings, masked
 from dealer.errors import ConfigurationError, amount
 from dealer.packs.catalogue import read_file, read_folders
 
-packs = Commands(no_args_is_help=True, help="Check packs of cards and game files.")
+packs = Commands(help="Check packs of cards and game files.")
 
 
 class SettingInForce(NamedTuple):
@@ -38,9 +40,8 @@ class SettingInForce(NamedTuple):
     source: str
 
 
-@takes_settings
-def config(*, as_json: AsJson = False, context: typer.Context, **given: Any) -> None:
-    """Print every setting that `dealer serve` would use with the same flags and environment.
+@command(
+    help="""Print every setting that `dealer serve` would use with the same flags and environment.
 
     Each line has the flag, the environment variable, the value and its source. A password in the
     database address is hidden. With an SQLite file the last line is the version of the SQLite
@@ -51,6 +52,11 @@ def config(*, as_json: AsJson = False, context: typer.Context, **given: Any) -> 
     DEALER_PORT=80 dealer config --limit rate=20 --json
     ```
     """
+)
+@takes_settings
+@takes("as_json")
+@click.pass_context
+def config(context: click.Context, /, as_json: bool, **given: Any) -> None:
     from dealer.eventlog.address import is_postgres
     from dealer.eventlog.sqlite.wal import library_version
 
@@ -74,7 +80,7 @@ def config(*, as_json: AsJson = False, context: typer.Context, **given: Any) -> 
 
 
 def in_force(
-    settings: Settings, given: dict[str, Any], context: typer.Context
+    settings: Settings, given: dict[str, Any], context: click.Context
 ) -> list[SettingInForce]:
     """Every setting of the running command, limits last."""
     found = []
@@ -105,19 +111,18 @@ def _text(value: object) -> str:
     return masked(value) if isinstance(value, str) and "://" in value else str(value)
 
 
-@packs.callback()
-def _packs() -> None: ...
-
-
-@packs.command()
-def check(
-    files: Annotated[list[Path], argument("FILE", "Files of packs or games.")], packs: Packs = None
-) -> None:
-    """Check files of packs (.json, .csv) and games (.json), and print the codes of the cards.
+@packs.command(
+    help="""Check files of packs (.json, .csv) and games (.json), and print the codes of the cards.
 
     A wrong file is reported with the reason, and the exit code is 1. A game may have a pack of
     these files, of the folder, or of this version.
     """
+)
+@click.argument(
+    "files", nargs=-1, required=True, type=PATH, metavar="FILE...", help="Files of packs or games."
+)
+@takes("packs")
+def check(files: tuple[Path, ...], packs: Path | None) -> None:
     wrong = False
     known = read_folders(packs, None).packs | _packs_among(files)
     for file in files:
@@ -130,10 +135,10 @@ def check(
             continue
         echo(" ".join((f"{file}: {_summary(kind, read)}", *notes)))
     if wrong:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
-def _packs_among(files: list[Path]) -> dict[str, Any]:
+def _packs_among(files: Sequence[Path]) -> dict[str, Any]:
     """The packs of these files, by name, without those that are wrong."""
     found = {}
     for file in files:

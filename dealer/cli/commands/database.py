@@ -5,28 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+from click.exceptions import Exit
 
 from dealer.cli.options import (
-    LIMIT_OF_LINES,
-    ArchiveFolder,
-    AsJson,
-    Database,
-    Games,
-    HouseKey,
-    Operator,
-    Packs,
-    Why,
-    argument,
+    PATH,
+    command,
     existing_log,
+    flag,
     read_log,
+    takes,
     usage_errors,
     whoami,
 )
 from dealer.cli.output import echo, echo_err, format_time, progress, safe_text, say_json
-from dealer.config import DATABASE
 from dealer.errors import HouseKeyError, amount
 
 if TYPE_CHECKING:
@@ -35,10 +29,8 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-async def migrate(
-    database: Database = DATABASE, operator: Operator = None, as_json: AsJson = False
-) -> None:
-    """Migrate the database's schema to the newest version, or create it.
+@command(
+    help="""Migrate the database's schema to the newest version, or create it.
 
     `dealer serve` does this automatically for an SQLite file when it starts, and never for
     PostgreSQL, which other servers may be using. It does not change the content of events.
@@ -48,6 +40,9 @@ async def migrate(
     dealer migrate --database postgresql://dealer@db/dealer
     ```
     """
+)
+@takes("database", "operator", "as_json")
+async def migrate(database: str, operator: str | None, as_json: bool) -> None:
     from dealer.eventlog import Log
     from dealer.eventlog.backends import check_address, migrate_database, revision
     from dealer.service.identity.admin import record_schema
@@ -72,13 +67,8 @@ async def migrate(
         echo(f"The schema was {before or 'empty'} and is now {now}.")
 
 
-async def rebuild(
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    operator: Operator = None,
-    as_json: AsJson = False,
-) -> None:
-    """Replay the log into new read models, compare them with the old ones and replace those.
+@command(
+    help="""Replay the log into new read models, compare them with the old ones and replace those.
 
     The read models are the SQL tables for queries: tables, seats, rounds, shuffles, swaps, moves,
     deck, hands, piles. Servers may run meanwhile; readers never see a partial rebuild. Then every
@@ -91,6 +81,11 @@ async def rebuild(
     dealer rebuild --json
     ```
     """
+)
+@takes("database", "house_key", "operator", "as_json")
+async def rebuild(
+    database: str, house_key: Path | None, operator: str | None, as_json: bool
+) -> None:
     from dealer.projector.rebuild import Rebuild
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.log_check import find_damaged, keys_of
@@ -119,7 +114,7 @@ async def rebuild(
             f"{amount(partly, 'open round')} were not checked."
         )
     if done.different or done.stopped or damaged:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _print_rebuild(done: Rebuild, damaged: list[str]) -> None:
@@ -161,12 +156,8 @@ def _members(done: Rebuild) -> dict[str, Any]:
     }
 
 
-async def journal(
-    limit: Annotated[int, LIMIT_OF_LINES] = 100,
-    database: Database = DATABASE,
-    as_json: AsJson = False,
-) -> None:
-    """Print the operators' journal of this database, the newest line first.
+@command(
+    help="""Print the operators' journal of this database, the newest line first.
 
     Lines are named disable, enable, close, archive, backup, restore-backup, rotate-key, rebuild,
     migrate, forget, add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key
@@ -183,6 +174,9 @@ async def journal(
     dealer journal --json | jq 'select(.what == "archive")'
     ```
     """
+)
+@takes("lines", "database", "as_json")
+async def journal(limit: int, database: str, as_json: bool) -> None:
     from dealer.service.identity.admin import read_journal
 
     async with read_log(database) as log:
@@ -195,16 +189,8 @@ async def journal(
             echo(safe_text(f"{format_time(line.at)[:19]}  {line.who}  {line.what}  {rest}"))
 
 
-async def backup(
-    to: Annotated[Path, argument("TO", "A new folder.")],
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    archive: ArchiveFolder = None,
-    packs: Packs = None,
-    games: Games = None,
-    operator: Operator = None,
-) -> None:
-    """Back up the database, the keys, the archive, packs and games, while servers run.
+@command(
+    help="""Back up the database, the keys, the archive, packs and games, while servers run.
 
     An SQLite database is copied as of one moment. For a PostgreSQL database the folder must have
     the dump already, as dealer.dump, and this command adds what pg_dump does not have. The list
@@ -217,6 +203,18 @@ async def backup(
     dealer backup today --database postgresql://dealer@db/dealer --house-key key
     ```
     """
+)
+@click.argument("to", type=PATH, help="A new folder.")
+@takes("database", "house_key", "archive", "packs", "games", "operator")
+async def backup(
+    to: Path,
+    database: str,
+    house_key: Path | None,
+    archive: Path | None,
+    packs: Path | None,
+    games: Path | None,
+    operator: str | None,
+) -> None:
     from dealer.service.operations.backup import Folders, back_up
 
     folders = Folders(archive, packs, games)
@@ -231,22 +229,8 @@ async def backup(
         echo_err(f"Bundles of archived tables that are not {where}: {done.missing}.")
 
 
-async def restore(
-    source: Annotated[Path, argument("FROM", "The folder of a backup.")],
-    complete: Annotated[
-        bool,
-        typer.Option(
-            "--complete", help="Nothing was played after this backup, so open tables continue."
-        ),
-    ] = False,
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    archive: ArchiveFolder = None,
-    packs: Packs = None,
-    games: Games = None,
-    operator: Operator = None,
-) -> None:
-    """Restore a backup of `dealer backup`, with every server stopped.
+@command(
+    help="""Restore a backup of `dealer backup`, with every server stopped.
 
     All hashes are checked first, and no other file is replaced. An SQLite database must not be
     there yet; a PostgreSQL database has been restored with pg_restore before. The next start of any
@@ -258,6 +242,20 @@ async def restore(
     dealer restore today --database postgresql://dealer@db/dealer --house-key key
     ```
     """
+)
+@click.argument("source", type=PATH, metavar="FROM", help="The folder of a backup.")
+@flag("--complete", "Nothing was played after this backup, so open tables continue.")
+@takes("database", "house_key", "archive", "packs", "games", "operator")
+async def restore(
+    source: Path,
+    complete: bool,
+    database: str,
+    house_key: Path | None,
+    archive: Path | None,
+    packs: Path | None,
+    games: Path | None,
+    operator: str | None,
+) -> None:
     from dealer.service.operations import backup as backups
 
     folders = backups.Folders(archive, packs, games)
@@ -275,17 +273,8 @@ async def restore(
     echo(f"Start the servers: open tables {then}.")
 
 
-async def rotate_key(
-    why: Why = "",
-    retire: Annotated[
-        bool,
-        typer.Option("--retire", help="Destroy earlier keys that no table here needs any more."),
-    ] = False,
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    operator: Operator = None,
-) -> None:
-    """Make a new house key, which signs and encrypts all tables from now on.
+@command(
+    help="""Make a new house key, which signs and encrypts all tables from now on.
 
     Existing tables keep the key that their players know; it is stored next to the new one, with
     eight hex digits added to its name. A running server uses the new key within a second; on other
@@ -299,6 +288,13 @@ async def rotate_key(
     dealer rotate-key --retire
     ```
     """
+)
+@takes("why")
+@flag("--retire", "Destroy earlier keys that no table here needs any more.")
+@takes("database", "house_key", "operator")
+async def rotate_key(
+    why: str, retire: bool, database: str, house_key: Path | None, operator: str | None
+) -> None:
     from dealer.service.operations.key_rotation import retire_keys, rotate
 
     who = operator or whoami()
@@ -315,7 +311,7 @@ async def rotate_key(
             echo("No key was deleted: each earlier key here still has tables.")
         return
     if not why:
-        raise typer.BadParameter("Give the reason with --why, for the operators' journal.")
+        raise click.BadParameter("Give the reason with --why, for the operators' journal.")
     finished, old = await rotate(database, why, who, house_key=house_key)
     echo("The interrupted rotation is finished." if finished else "The house has a new key.")
     echo(f"The earlier one is {old}; back up both.")

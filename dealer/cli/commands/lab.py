@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from fractions import Fraction
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+from click.exceptions import Exit
 
 from dealer.cli.commands import verify
-from dealer.cli.options import AsJson, Commands, Database, argument, given, usage_errors
+from dealer.cli.options import Commands, flag, given, takes, usage_errors
 from dealer.cli.output import (
     STANDARD_OUTPUT,
     ClosedPipe,
@@ -26,7 +26,6 @@ from dealer.cli.output import (
     say_json,
     writing,
 )
-from dealer.config import DATABASE
 from dealer.errors import ConfigurationError, UnknownTable, amount
 
 if TYPE_CHECKING:
@@ -37,66 +36,33 @@ if TYPE_CHECKING:
 LEVEL = 1e-6
 CHECKED, CHECKED_DECK = 20_000, 52
 SHOE, SHOE_SHUFFLES = 416, 3_000
-EXACT_MAX = 5
 _PIECE = 1 << 16
 
-Source = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Source of the random numbers: system (random bytes of this machine), tape (as at a "
-        "table, one for each shuffle), pcg64 or mersenne (seeded generators).",
-    ),
-]
-Seed = Annotated[int | None, given("N", "Seed for reproducible numbers; not with system.", min=0)]
-Level = Annotated[
-    float, typer.Option(metavar="P", min=1e-30, max=1.0, help="Significance level of the verdict.")
-]
-Heat = Annotated[
-    str | None,
-    given(
-        "FILE.svg", "Write a heat map of cards and places as an SVG file; - for standard output."
-    ),
-]
+takes_source = partial(
+    given,
+    "--source",
+    "NAME",
+    "Source of the random numbers: system (random bytes of this machine), tape (as at a table, one "
+    "for each shuffle), pcg64 or mersenne (seeded generators).",
+)
+takes_seed = given(
+    "--seed", "N", "Seed for reproducible numbers; not with system.", type=click.IntRange(0)
+)
+takes_level = given(
+    "--level",
+    "P",
+    "Significance level of the verdict.",
+    type=click.FloatRange(1e-30, 1.0),
+    default=LEVEL,
+)
 
-app = Commands(
-    no_args_is_help=True,
+lab = Commands(
     help="Test shuffles statistically: fair methods, biased ones, and those of played tables.",
 )
 
 
-@app.command()
-def run(
-    deck: Annotated[
-        int, typer.Option(metavar="N", min=0, max=1024, help="Number of cards.")
-    ] = CHECKED_DECK,
-    shuffles: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of shuffles.")
-    ] = 100_000,
-    shuffle: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Fair: backward, forward, partial, random-key, visited-set. Wrong: swap-any, "
-            "swap-any-but-last, random-comparator, transpositions, sattolo.",
-        ),
-    ] = "backward",
-    source: Source = "system",
-    seed: Seed = None,
-    steps: Annotated[
-        int | None, given("N", "Number of steps of a partial shuffle, or of transpositions.", min=0)
-    ] = None,
-    carry: Annotated[
-        bool, typer.Option("--carry", help="Start each shuffle from the result of the one before.")
-    ] = False,
-    level: Level = LEVEL,
-    histogram: Annotated[
-        str | None, given("FILE.svg", "Write the histogram as an SVG file; - for standard output.")
-    ] = None,
-    heat: Heat = None,
-    as_json: AsJson = False,
-) -> None:
-    """Shuffle a new deck many times and test whether the results are those of a fair shuffle.
+@lab.command(
+    help="""Shuffle a new deck many times and test whether the results are those of a fair shuffle.
 
     It counts the orders (up to 7 cards), the cards at each place, fixed points, cycles and rising
     sequences, both of the shuffles and of the permutations from each shuffle to the next. p is the
@@ -105,15 +71,51 @@ def run(
 
     ```
     dealer lab run --deck 4 --shuffles 600000
-    dealer lab run --shuffle swap-any --heat swap-any.svg
+    dealer lab run --shuffle swap-any --counts swap-any.csv
     dealer lab run --shuffle partial --steps 13 --source tape
     ```
     """
+)
+@given("--deck", "N", "Number of cards.", type=click.IntRange(0, 1024), default=CHECKED_DECK)
+@given("--shuffles", "N", "Number of shuffles.", type=click.IntRange(1), default=100_000)
+@given(
+    "--shuffle",
+    "NAME",
+    "Fair: backward, forward, partial, random-key, visited-set. Wrong: swap-any, "
+    "swap-any-but-last, random-comparator, transpositions, sattolo.",
+    default="backward",
+)
+@takes_source(default="system")
+@takes_seed
+@given(
+    "--steps",
+    "N",
+    "Number of steps of a partial shuffle, or of transpositions.",
+    type=click.IntRange(0),
+)
+@flag("--carry", "Start each shuffle from the result of the one before.")
+@takes_level
+@given(
+    "--counts", "FILE.csv", "Write how often each card came to each place; - for standard output."
+)
+@takes("as_json")
+def run(
+    deck: int,
+    shuffles: int,
+    shuffle: str,
+    source: str,
+    seed: int | None,
+    steps: int | None,
+    carry: bool,
+    level: float,
+    counts: str | None,
+    as_json: bool,
+) -> None:
     _require_packages()
-    from dealer.lab import pictures, report
+    from dealer.lab import experiment, report
     from dealer.lab.shuffles import method
 
-    say = _beside(histogram, heat)
+    say = echo_err if counts == STANDARD_OUTPUT else echo
     with usage_errors():
         chosen = method(shuffle, n=deck, steps=steps)
     started = time.perf_counter()
@@ -121,8 +123,8 @@ def run(
     seconds = time.perf_counter() - started
     shown = report.histogram(result.tally)
     heading = f"{shuffle}: {chosen.sentence}"
-    _draw(histogram, pictures.bars(shown, heading))
-    _draw(heat, pictures.heat(result.tally, heading))
+    if counts is not None:
+        _write(counts, experiment.counts_csv(result.tally))
     if as_json:
         about = {"shuffle": shuffle, "source": source, "seed": seed}
         say_json(about | result.members(), say=say)
@@ -138,20 +140,8 @@ def run(
     _exit_unless(not result.wrong)
 
 
-@app.command()
-def check(
-    source: Source = "system",
-    seed: Seed = None,
-    shuffles: Annotated[
-        int, typer.Option(metavar="N", min=1000, help="Number of shuffles for each method.")
-    ] = CHECKED,
-    level: Level = LEVEL,
-    maps: Annotated[
-        Path | None, given("FOLDER", "Write a heat map of cards and places for each method.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Test every method: the fair ones must pass, and each biased one must be detected.
+@lab.command(
+    help="""Test every method: the fair ones must pass, and each biased one must be detected.
 
     Decks have 52 cards, except for a thousand transpositions: their bias is too small to measure
     there, so they are tested with eight decks, 416 cards. The exit code is 1 if a verdict is wrong:
@@ -159,11 +149,23 @@ def check(
 
     ```
     dealer lab check
-    dealer lab check --source tape --maps pictures
+    dealer lab check --source tape
     ```
     """
+)
+@takes_source(default="system")
+@takes_seed
+@given(
+    "--shuffles",
+    "N",
+    "Number of shuffles for each method.",
+    type=click.IntRange(1000),
+    default=CHECKED,
+)
+@takes_level
+@takes("as_json")
+def check(source: str, seed: int | None, shuffles: int, level: float, as_json: bool) -> None:
     _require_packages()
-    from dealer.lab import pictures
     from dealer.lab.shuffles import METHODS, method
 
     right = True
@@ -174,9 +176,6 @@ def check(
         result = _experiment(one, source, seed, count, level)
         expected = (not result.wrong) == one.fair
         right &= expected
-        if maps is not None:
-            picture = pictures.heat(result.tally, f"{name}: {one.sentence}")
-            _draw(str(maps / f"{name}.svg"), picture)
         if as_json:
             say_json({"shuffle": name, "expected_fair": one.fair} | result.members())
             continue
@@ -186,59 +185,8 @@ def check(
     _exit_unless(right)
 
 
-@app.command()
-def exact(
-    deck: Annotated[
-        int, typer.Option(metavar="N", min=0, max=EXACT_MAX, help="Number of cards.")
-    ] = 3,
-    shuffle: Annotated[str | None, given("NAME", "Only this one.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compute exact probabilities by enumerating every choice of each method with a few cards.
-
-    A method is fair if all orders have exactly the same probability. Otherwise the largest relative
-    deviation is printed: 1 means an order that is impossible, or twice as probable as it should be;
-    for a few cards also how the ways to shuffle are divided among the orders, 0 1 2, 0 2 1 and so
-    on.
-
-    ```
-    dealer lab exact --shuffle swap-any
-    dealer lab exact --deck 4
-    ```
-    """
-    _require_packages()
-    from dealer.lab.exact import of_method, unfairness, ways
-    from dealer.lab.shuffles import METHODS, method
-
-    if shuffle is not None:
-        with usage_errors():
-            method(shuffle, n=deck)
-    names = METHODS if shuffle is None else (shuffle,)
-    for name, (found, sample) in _each("Enumerating", names, lambda name: of_method(name, deck)):
-        off, orders = unfairness(found, deck, sample), len(found.counts)
-        listed = ways(found, deck) if sample == deck else None
-        if as_json:
-            say_json({"shuffle": name, "cards": deck, "sample": sample, "off": _fraction(off),
-                      "orders": orders, "ways": listed})  # fmt: skip
-            continue
-        possible = f"{amount(orders, 'order is', 'orders are')} possible"
-        verdict = f"not fair: {possible}, with a deviation of up to {_fraction(off)} of the fair"
-        echo(f"{name:<18} {f'{verdict} probability' if off else 'fair'}")
-        if listed is not None and (off or shuffle):
-            echo(f"{'':<18} {listed}")
-
-
-def _fraction(value: Fraction) -> str:
-    """A fraction as text, or its order of magnitude if it has too many digits."""
-    text = str(value)
-    if len(text) <= 20:
-        return text
-    return f"about 1e{math.log10(value.numerator) - math.log10(value.denominator):+.1f}"
-
-
-@app.command()
-def costs(as_json: AsJson = False) -> None:
-    """Measure the cost of each method as the deck grows: O(n), O(n log n) or constant.
+@lab.command(
+    help="""Measure the cost of each method as the deck grows: O(n), O(n log n) or constant.
 
     The numbers of random numbers and comparisons are reproducible; the times are measured on this
     machine over many decks at once, the minimum of a few runs.
@@ -247,34 +195,24 @@ def costs(as_json: AsJson = False) -> None:
     dealer lab costs
     ```
     """
+)
+@takes("as_json")
+def costs(as_json: bool) -> None:
     _require_packages()
-    from dealer.lab import exact
+    from dealer.lab import costs as measuring
     from dealer.lab.shuffles import METHODS
 
-    measured = dict(_each("Measuring", METHODS, exact.costs))
+    measured = dict(_each("Measuring", METHODS, measuring.costs))
     if as_json:
         for name, row in measured.items():
             say_json({"shuffle": name, "costs": [cost._asdict() for cost in row]})
         return
-    for line in exact.cost_lines(measured):
+    for line in measuring.cost_lines(measured):
         echo(line)
 
 
-@app.command()
-async def table(
-    tables: Annotated[
-        list[str] | None,
-        argument("TABLE", "Tables, by the beginning of their ids, or bundle files."),
-    ] = None,
-    all_closed: Annotated[
-        bool, typer.Option("--all", help="All closed tables of the database.")
-    ] = False,
-    level: Level = LEVEL,
-    heat: Heat = None,
-    database: Database = DATABASE,
-    as_json: AsJson = False,
-) -> None:
-    """Test the shuffles of played tables statistically.
+@lab.command(
+    help="""Test the shuffles of played tables statistically.
 
     Each bundle is verified first. Only shuffles that were recomputed from the secrets count, so
     only those of closed rounds, and not what practice tables laid out. Shuffles with the same
@@ -283,18 +221,34 @@ async def table(
 
     ```
     dealer lab table 0199f3c2 0199f4d7
-    dealer lab table --all --heat played.svg
+    dealer lab table --all
     dealer lab table game.jsonl
     ```
     """
+)
+@click.argument(
+    "tables",
+    nargs=-1,
+    metavar="[TABLE]...",
+    help="Tables, by the beginning of their ids, or bundle files.",
+)
+@flag("--all", "All closed tables of the database.", "all_closed")
+@takes_level
+@takes("database", "as_json")
+async def table(
+    tables: tuple[str, ...],
+    all_closed: bool,
+    level: float,
+    database: str,
+    as_json: bool,
+) -> None:
     _require_packages()
-    from dealer.lab import experiment, pictures
+    from dealer.lab import experiment
     from dealer.lab.report import Report
 
-    say = _beside(heat)
     names = [*(tables or ()), *(await _closed(database) if all_closed else ())]
     if not names:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             "This database has no closed table." if all_closed else "Name a table, or use --all."
         )
     # By origin: a table that is named twice, or whose bundle is given besides it, counts once.
@@ -306,42 +260,41 @@ async def table(
             read[origin] = played
     counted = experiment.counted(shuffle for played in read.values() for shuffle in played)
     fair = True
-    for number, (kind, counts) in enumerate(counted.items()):
+    for kind, counts in counted.items():
         result = Report(counts, level)
         fair &= not result.wrong
         steps, cards = amount(kind.n - 1, "step"), amount(kind.n, "card")
         heading = f"{kind.algorithm}, {kind.steps} of {steps}, {cards}"
-        if not number:
-            _draw(heat, pictures.heat(result.tally, heading))
         if as_json:
-            say_json({"tables": len(read)} | kind._asdict() | result.members(), say=say)
+            say_json({"tables": len(read)} | kind._asdict() | result.members())
             continue
         shuffles = amount(result.tally.shuffles, "shuffle")
         for line in (f"{heading}: {shuffles}.", *result.lines(), ""):
-            say(line)
+            echo(line)
     if not counted:
         echo_err("These tables have no shuffle in a closed round.")
     _exit_unless(fair)
 
 
-@app.command()
-def bits(
-    source: Source = "tape",
-    seed: Seed = None,
-    count: Annotated[
-        int | None,
-        given(
-            "N", "Number of bytes; without it, until the reader closes the pipe.", "--bytes", min=0
-        ),
-    ] = None,
-) -> None:
-    """Write the words of a source to standard output as big-endian 16-bit integers.
+@lab.command(
+    help="""Write the words of a source to standard output as big-endian 16-bit integers.
 
     ```
     dealer lab bits --bytes 64 | xxd
     dealer lab bits | dieharder -a -g 200
     ```
     """
+)
+@takes_source(default="tape")
+@takes_seed
+@given(
+    "--bytes",
+    "N",
+    "Number of bytes; without it, until the reader closes the pipe.",
+    "count",
+    type=click.IntRange(0),
+)
+def bits(source: str, seed: int | None, count: int | None) -> None:
     _require_packages()
     from dealer.lab.shuffles import words
 
@@ -357,7 +310,7 @@ def bits(
 
 def _exit_unless(fair: bool) -> None:
     if not fair:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def _each(what: str, names: Any, work: Callable[[str], Any]) -> list[tuple[str, Any]]:
@@ -413,23 +366,13 @@ def _require_packages() -> None:
         )
 
 
-def _beside(*pictures: str | None) -> Callable[[str], None]:
-    """Prints a line of the report: on standard error if a picture goes to standard output."""
-    on_output = pictures.count(STANDARD_OUTPUT)
-    if on_output > 1:
-        raise typer.BadParameter("Only one picture can go to standard output.")
-    return echo_err if on_output else echo
-
-
-def _draw(name: str | None, picture: str) -> None:
-    """Write an SVG, if necessary in a new folder; raises ConfigurationError if it cannot be."""
-    if name is None:
-        return
+def _write(name: str, content: str) -> None:
+    """Write a file, if necessary in a new folder; ConfigurationError if it cannot be."""
     try:
         Path(name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"{name} cannot be written: {error.strerror}.") from None
     with writing(name) as file:
-        file.write(picture.encode())
+        file.write(content.encode())
     if is_stored(name):
         echo_err(f"Written: {name}")

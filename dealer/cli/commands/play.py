@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-import signal
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
+from click.exceptions import Exit
 
-from dealer.cli.options import AsJson, HouseKey, argument, given, parse_seconds, usage_errors
+from dealer.cli.options import PATH, command, given, parse_seconds, takes, usage_errors
 from dealer.cli.output import echo, program, say_json
+from dealer.cli.process import stop_by_signal
 from dealer.config import DATABASE_VARIABLE, Settings
 from dealer.errors import BadRequest, ConfigurationError, DealerError, amount
 from dealer.version import __version__
@@ -28,47 +29,21 @@ LOCAL_SERVER = f"ws://localhost:{Settings.port}/ws"
 
 _DIGITS = re.compile(r"[0-9a-f]{1,31}")
 
-TableAddress = Annotated[
-    str,
-    argument(
-        "TABLE",
-        "The table's id, the first digits of it if the lobby lists it, or a link to it, as "
-        "its page shows under Invite.",
-    ),
-]
+takes_table = click.argument(
+    "table",
+    help="The table's id, the first digits of it if the lobby lists it, or a link to it, as its "
+    "page shows under Invite.",
+)
+takes_url = given(
+    "--url",
+    "URL",
+    "The server's address, if TABLE is an id, not a link.",
+    default=LOCAL_SERVER,
+)
 
 
-TableServer = Annotated[
-    str,
-    typer.Option(
-        "--server", metavar="URL", help="The server's address, if TABLE is an id, not a link."
-    ),
-]
-
-
-async def demo(
-    url: Annotated[
-        str | None,
-        given(
-            "URL",
-            "Address of the server to play at. Default: the one that runs at port "
-            f"{Settings.port} of this machine, or a new one if there is none.",
-        ),
-    ] = None,
-    database: Annotated[
-        str | None,
-        given(
-            "URL",
-            "Play at a server of its own, which stores its log here, like sqlite:///demo.db "
-            f"({DATABASE_VARIABLE} is ignored).",
-        ),
-    ] = None,
-    house_key: HouseKey = None,
-    pace: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Seconds between two moves.")
-    ] = 0.0,
-) -> None:
-    """Let four players play a whole game over real sockets, then check it.
+@command(
+    help="""Let four players play a whole game over real sockets, then check it.
 
     The game has two rounds: shuffles with random bytes from all players, a deal, draws from the top
     and from random places, discards, a reshuffle, and a player whose connection is lost and who
@@ -82,10 +57,26 @@ async def demo(
     dealer demo --database sqlite:///demo.db
     ```
     """
+)
+@given(
+    "--url",
+    "URL",
+    "Address of the server to play at. Default: the one that runs at port "
+    f"{Settings.port} of this machine, or a new one if there is none.",
+)
+@given(
+    "--database",
+    "URL",
+    "Play at a server of its own, which stores its log here, like sqlite:///demo.db "
+    f"({DATABASE_VARIABLE} is ignored).",
+)
+@takes("house_key")
+@given("--pace", "SECONDS", "Seconds between two moves.", type=click.FloatRange(0), default=0.0)
+async def demo(url: str | None, database: str | None, house_key: Path | None, pace: float) -> None:
     if url is not None and database is not None:
-        raise typer.BadParameter("Give --url or --database, not both.")
+        raise click.BadParameter("Give --url or --database, not both.")
     if not await _demo(url, database, house_key, pace):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 async def _demo(url: str | None, database: str | None, house_key: Path | None, pace: float) -> bool:
@@ -186,26 +177,8 @@ async def _rebuild(service: Service) -> bool:
     return same
 
 
-async def bots(
-    count: Annotated[int, argument("N", "How many bots.", min=1, max=50)],
-    table: TableAddress,
-    server: TableServer = LOCAL_SERVER,
-    pace: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", parser=parse_seconds, help="The time before each move, on average."
-        ),
-    ] = 2.0,
-    stay: Annotated[
-        Path | None,
-        given(
-            "FOLDER",
-            "Keep the seats at the end. Their tokens are stored in this folder, and the next "
-            "start with it continues in them.",
-        ),
-    ] = None,
-) -> None:
-    """Let bots sit down at a table, so that you can try it alone.
+@command(
+    help="""Let bots sit down at a table, so that you can try it alone.
 
     They add random bytes to shuffles, and draw, play and discard cards at random, as the table's
     rules allow. If the table has a turn marker, they wait for it and pass it on. They see what
@@ -217,14 +190,28 @@ async def bots(
     dealer bots 1 0123456789abcdef0123456789abcdef --pace 0.5
     ```
     """
+)
+@click.argument("count", type=click.IntRange(1, 50), metavar="N", help="How many bots.")
+@takes_table
+@takes_url
+@given(
+    "--pace", "SECONDS", "The time before each move, on average.", type=parse_seconds, default=2.0
+)
+@given(
+    "--stay",
+    "FOLDER",
+    "Keep the seats at the end. Their tokens are stored in this folder, and the next "
+    "start with it continues in them.",
+    type=PATH,
+)
+async def bots(count: int, table: str, url: str, pace: float, stay: Path | None) -> None:
     from dealer.bots import Bots
 
-    link = await _link(table, server)
+    link = await _link(table, url)
     if link.ticket or link.token:
-        raise typer.BadParameter("This link is for one player; give the one for inviting players.")
+        raise click.BadParameter("This link is for one player; give the one for inviting players.")
     party, stop = Bots(link, count, pace=pace, store=stay, report=echo), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop_by_signal(stop)
     await party.run(stop)
 
 
@@ -250,30 +237,9 @@ async def _link(table: str, server: str) -> TableLink:
         return read_link(found[0], server=server)
 
 
-async def practice(
-    table: TableAddress,
-    round: Annotated[
-        int, typer.Option("--round", metavar="N", min=1, help="The closed round.")
-    ] = 1,
-    at: Annotated[
-        int | None,
-        given(
-            "VERSION",
-            "A version of that round; without it the same shuffle again, with nothing dealt.",
-            "--at",
-            min=1,
-        ),
-    ] = None,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="Your name at the new table.")
-    ] = "Player",
-    seat: Annotated[
-        int | None, given("N", "Your seat, whose hand you get; the lowest if not given.", min=1)
-    ] = None,
-    server: TableServer = LOCAL_SERVER,
-    as_json: AsJson = False,
-) -> None:
-    """Play on from any moment of a closed round: open a practice table, and print its addresses.
+@command(
+    help="""
+    Play on from any moment of a closed round: open a practice table, and print its addresses.
 
     Each card lies there as it lay at that version: in the hands, by seat, in piles and in the deck,
     face up or down. Who takes a seat takes its hand. A practice table is no fair deal, which its
@@ -285,7 +251,25 @@ async def practice(
     dealer practice 0123456789abcdef0123456789abcdef --round 2
     ```
     """
-    link = await _link(table, server)
+)
+@takes_table
+@given("--round", "N", "The closed round.", type=click.IntRange(1), default=1)
+@given(
+    "--at",
+    "VERSION",
+    "A version of that round; without it the same shuffle again, with nothing dealt.",
+    type=click.IntRange(1),
+)
+@given("--name", "NAME", "Your name at the new table.", default="Player")
+@given(
+    "--seat", "N", "Your seat, whose hand you get; the lowest if not given.", type=click.IntRange(1)
+)
+@takes_url
+@takes("as_json")
+async def practice(
+    table: str, round: int, at: int | None, name: str, seat: int | None, url: str, as_json: bool
+) -> None:
+    link = await _link(table, url)
     members = {"table": link.table, "round": round, "version": at, "token": link.token}
     source = {key: value for key, value in members.items() if value is not None}
     opened = await _open_practice(link.server, source, name=name, seat=seat)
@@ -315,23 +299,8 @@ async def _open_practice(
         }
 
 
-def mcp(
-    server: Annotated[
-        str, typer.Option("--server", metavar="URL", help="Address of the server to play at.")
-    ] = LOCAL_SERVER,
-    store: Annotated[
-        Path,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where the agent's seats are stored, with their tokens. Started again with the "
-            "same folder, the agent continues in them.",
-        ),
-    ] = Path(".dealer-agent"),
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="The player's name, unless the agent gives one.")
-    ] = "Agent",
-) -> None:
-    """Let an agent play, by the Model Context Protocol (MCP) on standard input and output.
+@command(
+    help="""Let an agent play, by the Model Context Protocol (MCP) on standard input and output.
 
     Its tools are list_tables, sit, look, wait, draw, play, note, leave and evidence. The agent sees
     what its seat may see, and the log and the pages say that it is a bot. It needs the extra `mcp`:
@@ -342,6 +311,18 @@ def mcp(
     {"mcpServers": {"dealer": {"command": "dealer", "args": ["mcp", "--store", "/home/me/agent"]}}}
     ```
     """
+)
+@given("--url", "URL", "Address of the server to play at.", default=LOCAL_SERVER)
+@given(
+    "--store",
+    "FOLDER",
+    "Where the agent's seats are stored, with their tokens. Started again with the "
+    "same folder, the agent continues in them.",
+    type=PATH,
+    default=Path(".dealer-agent"),
+)
+@given("--name", "NAME", "The player's name, unless the agent gives one.", default="Agent")
+def mcp(url: str, store: Path, name: str) -> None:
     from dealer.bots.links import socket_address
 
     try:
@@ -353,5 +334,5 @@ def mcp(
             "`pip install '.[mcp]'` in the source folder."
         ) from error
     with usage_errors():
-        address = socket_address(server)
+        address = socket_address(url)
     run_server(Seats(address, store, name=name), version=__version__)

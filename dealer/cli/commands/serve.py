@@ -5,25 +5,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing, suppress
 from socket import AF_INET, SOCK_DGRAM, socket
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from dealer.cli.commands.verify import program_note
 from dealer.cli.logs import configure, log_unhandled
 from dealer.cli.options import (
     build_settings,
+    command,
     source_of,
     takes_settings,
     usage_errors,
     validate_paths,
 )
 from dealer.cli.output import ClosedPipe, echo, program
-from dealer.cli.process import SWITCH_INTERVAL, FullCollections, raise_file_limit, run
+from dealer.cli.process import (
+    SWITCH_INTERVAL,
+    FullCollections,
+    raise_file_limit,
+    run,
+    stop_by_signal,
+)
 from dealer.config import Settings, age_ms, masked, palette, read_logo
 from dealer.packs.catalogue import read_folders
 from dealer.version import running_version
@@ -31,6 +38,7 @@ from dealer.version import running_version
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
     from dealer.gateway.identity import Issuer
+    from dealer.gateway.ops import OperatorPort
     from dealer.gateway.pages.appearance import Appearance
 
 log = logging.getLogger(__name__)
@@ -42,9 +50,8 @@ ELSEWHERE = ("192.0.2.1", 9)
 """An address for documentation (RFC 5737), to which the system has the route of any other."""
 
 
-@takes_settings
-def serve(*, context: typer.Context, **given: Any) -> None:
-    """Start the server: tables, rounds and shuffles over WebSocket, and pages for browsers.
+@command(
+    help="""Start the server: tables, rounds and shuffles over WebSocket, and pages for browsers.
 
     No configuration is needed. The log is an SQLite file in the current folder, created and
     migrated automatically. The house key is next to it, in dealer.db.key: back up both, and keep
@@ -61,6 +68,10 @@ def serve(*, context: typer.Context, **given: Any) -> None:
     dealer serve --database postgresql://dealer@db/dealer --house-key /run/secrets/house.key
     ```
     """
+)
+@takes_settings
+@click.pass_context
+def serve(context: click.Context, /, **given: Any) -> None:
     settings = build_settings(given)
     with usage_errors():
         validate_paths(settings)
@@ -90,11 +101,12 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     log.info("start", extra={"fields": fields})
     if settings.insecure_test_decks:
         log.warning("insecure test decks")
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop_by_signal(stop)
     issuer = _issuer(settings)
     await _require_ports(settings, ops=fixed_ops_port)
+    names = (*settings.host_names, settings.house)
     async with (
+        _operator_port(settings, names, any_port=not fixed_ops_port) as operator,
         open_service(
             settings.database,
             ServiceOptions(
@@ -118,6 +130,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             queue=settings.queue,
             batch=settings.batch,
             busy_seconds=settings.busy,
+            progress=operator.progress,
         ) as service,
         open_gateway(
             service,
@@ -125,7 +138,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             port=settings.port,
             ops_host=settings.ops_host,
             ops_port=settings.ops_port,
-            any_ops_port=not fixed_ops_port,
+            operator=operator,
             service_host=settings.service_host,
             service_port=settings.service_port,
             open_tables=settings.open_tables,
@@ -134,7 +147,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             limits=settings.limits,
             origins=settings.origins or None,
             trusted_proxies=settings.trusted_proxies,
-            host_names=(*settings.host_names, settings.house),
+            host_names=names,
             frame_ancestors=settings.frame_ancestors,
             appearance=_appearance(settings),
             catalogue=read_folders(settings.packs, settings.games),
@@ -156,15 +169,29 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     service.log.check()
 
 
+@asynccontextmanager
+async def _operator_port(
+    settings: Settings, names: Sequence[str], *, any_port: bool
+) -> AsyncIterator[OperatorPort]:
+    """The operator's port: it answers while the rest of the server starts."""
+    from dealer.gateway.ops import OperatorPort, operator_hosts
+
+    operator = OperatorPort(operator_hosts(names, settings.ops_host))
+    await operator.open(settings.ops_host, settings.ops_port, settings.limits, any_port=any_port)
+    with closing(operator):
+        yield operator
+
+
 async def _require_ports(settings: Settings, *, ops: bool) -> None:
-    """Raise ConfigurationError for a port that cannot be opened; the operator's with `ops`."""
+    """Raise ConfigurationError for ports that cannot be opened; the operator's with `ops`."""
     from dealer.gateway.net.listener import require_free
 
-    await require_free(settings.host, settings.port, flag="--port")
+    ports = [(settings.host, settings.port, "--port")]
     if settings.service_port is not None:
-        await require_free(settings.service_host, settings.service_port, flag="--service-port")
+        ports.append((settings.service_host, settings.service_port, "--service-port"))
     if ops:
-        await require_free(settings.ops_host, settings.ops_port, flag="--ops-port")
+        ports.append((settings.ops_host, settings.ops_port, "--ops-port"))
+    await require_free(ports)
 
 
 def _appearance(settings: Settings) -> Appearance:

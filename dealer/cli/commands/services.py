@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from dealer.cli.options import (
-    AsJson,
     Commands,
-    Database,
-    HouseKey,
-    Operator,
-    Why,
-    argument,
     existing_log,
+    flag,
     given,
     read_log,
+    takes,
     usage_errors,
     whoami,
 )
 from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
-from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -33,37 +28,19 @@ if TYPE_CHECKING:
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.webhooks import WebhookAdmin
 
-keys = Commands(
-    no_args_is_help=True,
+key = Commands(
     help="Keys by which other servers use this one: open tables, seat players, read what happens.",
 )
-webhooks = Commands(
-    no_args_is_help=True,
+webhook = Commands(
     help="Addresses of other servers to which the events of a service key's tables are sent.",
 )
 
-KeyName = Annotated[
-    str, argument("NAME", "The key's name: a-z, 0-9, full stop, hyphen, underscore.")
-]
+takes_name = click.argument("name", help="The key's name: a-z, 0-9, full stop, hyphen, underscore.")
 
 
-@keys.command("add")
-async def add_key(
-    name: KeyName,
-    may: Annotated[
-        str,
-        given(
-            "RIGHTS",
-            "What the key may do, separated by commas: open (tables and rounds), seat (make "
-            "tickets, remove players, choose the host), read, close, each at the tables that it "
-            "opened; admin is all of that at every table.",
-        ),
-    ],
-    why: Why = "",
-    database: Database = DATABASE,
-    operator: Operator = None,
-) -> None:
-    """Make a key for another server, and print it.
+@key.command(
+    "add",
+    help="""Make a key for another server, and print it.
 
     The key is printed once and stored nowhere: the database has its digest. Every server on this
     database accepts it within a second. Names of revoked keys cannot be used again.
@@ -72,7 +49,19 @@ async def add_key(
     dealer key add shop --may open,seat,read > shop.key
     dealer key add support --may admin --why "the support desk"
     ```
-    """
+    """,
+)
+@takes_name
+@given(
+    "--may",
+    "RIGHTS",
+    "What the key may do, separated by commas: open (tables and rounds), seat (make "
+    "tickets, remove players, choose the host), read, close, each at the tables that it "
+    "opened; admin is all of that at every table.",
+    required=True,
+)
+@takes("why", "database", "operator")
+async def add_key(name: str, may: str, why: str, database: str, operator: str | None) -> None:
     from dealer.service.identity.service_keys import check_key
 
     rights = [right.strip() for right in may.split(",") if right.strip()]
@@ -84,15 +73,18 @@ async def add_key(
     echo(key)
 
 
-@keys.command("list")
-async def list_keys(database: Database = DATABASE, as_json: AsJson = False) -> None:
-    """List the keys, valid and revoked, with their rights, by name.
+@key.command(
+    "list",
+    help="""List the keys, valid and revoked, with their rights, by name.
 
     ```
     dealer key list
     dealer key list --json | jq 'select(.revoked_at == null)'
     ```
-    """
+    """,
+)
+@takes("database", "as_json")
+async def list_keys(database: str, as_json: bool) -> None:
     stored = await _read_keys(database)
     for key in stored:
         say_json(_shown_key(key)) if as_json else echo(_line_of_key(key))
@@ -100,11 +92,9 @@ async def list_keys(database: Database = DATABASE, as_json: AsJson = False) -> N
         echo("This database has no keys; `dealer key add` makes one.")
 
 
-@keys.command()
-async def revoke(
-    name: KeyName, why: Why, database: Database = DATABASE, operator: Operator = None
-) -> None:
-    """Revoke a key permanently: within a second every server refuses it and ends its connections.
+@key.command(
+    help="""
+    Revoke a key permanently: within a second every server refuses it and ends its connections.
 
     Tables that it opened stay open; operators, hosts and keys with the right admin can close them.
 
@@ -112,6 +102,10 @@ async def revoke(
     dealer key revoke shop --why "was in a public repository"
     ```
     """
+)
+@takes_name
+@takes("required_why", "database", "operator")
+async def revoke(name: str, why: str, database: str, operator: str | None) -> None:
     if name not in {key.name for key in await _read_keys(database)}:
         raise ConfigurationError(f"There is no key {name!r}; `dealer key list` lists the keys.")
     async with _admin(database, operator) as admin:
@@ -146,43 +140,13 @@ def _line_of_key(key: StoredKey) -> str:
     return f"{key.name:<20}  {rights:<26}  {format_time(key.created_at)[:16]}  {revoked}".rstrip()
 
 
-Number = Annotated[int, argument("NUMBER", "As `dealer webhook list` shows it.")]
+takes_number = click.argument("number", type=int, help="As `dealer webhook list` shows it.")
 
 
-class Signing(StrEnum):
-    """How requests are signed."""
-
-    HMAC = "hmac"
-    ED25519 = "ed25519"
-
-
-@webhooks.command("add")
-async def add_webhook(
-    url: Annotated[str, typer.Argument(metavar="URL", show_default=False)],
-    key: Annotated[str, given("NAME", "The service key whose tables' events are sent.")],
-    types: Annotated[
-        list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="Only events of this type; may be repeated."),
-    ] = None,
-    after: Annotated[
-        str, typer.Option(metavar="POSITION", help="start, now, or a position of the feed.")
-    ] = "now",
-    sign: Annotated[
-        Signing,
-        typer.Option(help="hmac with a shared secret, or ed25519, whose key only this house has."),
-    ] = Signing.HMAC,
-    allow_private: Annotated[
-        bool,
-        typer.Option(
-            "--allow-private", help="Allow http, and addresses outside the public internet."
-        ),
-    ] = False,
-    why: Why = "",
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    operator: Operator = None,
-) -> None:
-    """Send the events of a service key's tables to a URL, and print what verifies the requests.
+@webhook.command(
+    "add",
+    help="""
+    Send the events of a service key's tables to a URL, and print what verifies the requests.
 
     Requests are CloudEvents signed as Standard Webhooks specify. The secret is printed once; the
     database has it encrypted under the house key.
@@ -191,8 +155,33 @@ async def add_webhook(
     dealer webhook add https://shop.example.org/dealer --key shop
     dealer webhook add https://bot.example.org/ --key bots --type RoundClosed --sign ed25519
     ```
-    """
-
+    """,
+)
+@click.argument("url", help="The address that they are sent to.")
+@given("--key", "NAME", "The service key whose tables' events are sent.", required=True)
+@given("--type", "TYPE", "Only events of this type; may be repeated.", "types", multiple=True)
+@given("--after", "POSITION", "start, now, or a position of the feed.", default="now")
+@given(
+    "--sign",
+    "[hmac|ed25519]",
+    "hmac with a shared secret, or ed25519, whose key only this house has.",
+    type=click.Choice(["hmac", "ed25519"]),
+    default="hmac",
+)
+@flag("--allow-private", "Allow http, and addresses outside the public internet.")
+@takes("why", "database", "house_key", "operator")
+async def add_webhook(
+    url: str,
+    key: str,
+    types: tuple[str, ...],
+    after: str,
+    sign: str,
+    allow_private: bool,
+    why: str,
+    database: str,
+    house_key: Path | None,
+    operator: str | None,
+) -> None:
     from dealer.eventlog.keys import existing_house_keys, key_file
 
     with usage_errors():
@@ -201,26 +190,29 @@ async def add_webhook(
                 await existing_house_keys(log, key_file(database, house_key)),
                 url,
                 key=key,
-                types=types or [],
-                signing=sign.value,
+                types=types,
+                signing=sign,
                 after=after,
                 allow_private=allow_private,
                 why=why,
             )
-    kind = "The secret" if sign is Signing.HMAC else "The public key"
+    kind = "The secret" if sign == "hmac" else "The public key"
     echo_err(f"Webhook {number}. {kind}, which is not shown again:")
     echo(verifier)
 
 
-@webhooks.command("list")
-async def list_webhooks(database: Database = DATABASE, as_json: AsJson = False) -> None:
-    """List the webhooks: what they get, how far they are, and what fails.
+@webhook.command(
+    "list",
+    help="""List the webhooks: what they get, how far they are, and what fails.
 
     ```
     dealer webhook list
     dealer webhook list --json | jq 'select(.disabled_at != null)'
     ```
-    """
+    """,
+)
+@takes("database", "as_json")
+async def list_webhooks(database: str, as_json: bool) -> None:
     stored = await _read_webhooks(database)
     for webhook, key in stored:
         say_json(_shown(webhook, key)) if as_json else echo(safe_text(_line(webhook, key)))
@@ -228,50 +220,50 @@ async def list_webhooks(database: Database = DATABASE, as_json: AsJson = False) 
         echo("This database has no webhooks; `dealer webhook add` makes one.")
 
 
-@webhooks.command()
-async def remove(
-    number: Number, why: Why = "", database: Database = DATABASE, operator: Operator = None
-) -> None:
-    """Remove a webhook; what it did not get yet is not sent.
+@webhook.command(
+    help="""Remove a webhook; what it did not get yet is not sent.
 
     ```
     dealer webhook remove 2 --why "the shop reads the feed now"
     ```
     """
+)
+@takes_number
+@takes("why", "database", "operator")
+async def remove(number: int, why: str, database: str, operator: str | None) -> None:
     async with _webhook_admin(database, operator) as (_, admin):
         _require(number, await admin.remove(number, why=why))
     echo(f"Webhook {number} is removed.")
 
 
-@webhooks.command()
-async def enable(
-    number: Number, why: Why = "", database: Database = DATABASE, operator: Operator = None
-) -> None:
-    """Deliver again to a webhook that was switched off, from where it stopped.
+@webhook.command(
+    help="""Deliver again to a webhook that was switched off, from where it stopped.
 
     ```
     dealer webhook enable 2 --why "the shop's server is back"
     ```
     """
+)
+@takes_number
+@takes("why", "database", "operator")
+async def enable(number: int, why: str, database: str, operator: str | None) -> None:
     async with _webhook_admin(database, operator) as (_, admin):
         _require(number, await admin.enable(number, why=why))
     echo(f"Webhook {number} is enabled.")
 
 
-@webhooks.command()
-async def replay(
-    number: Number,
-    position: Annotated[str, given("POSITION", "start, now, or a position of the feed.", "--from")],
-    why: Why = "",
-    database: Database = DATABASE,
-    operator: Operator = None,
-) -> None:
-    """Send events again, or skip some: deliver what follows a position.
+@webhook.command(
+    help="""Send events again, or skip some: deliver what follows a position.
 
     ```
     dealer webhook replay 2 --from start
     ```
     """
+)
+@takes_number
+@given("--from", "POSITION", "start, now, or a position of the feed.", "position", required=True)
+@takes("why", "database", "operator")
+async def replay(number: int, position: str, why: str, database: str, operator: str | None) -> None:
     async with _webhook_admin(database, operator) as (_, admin):
         _require(number, await admin.replay(number, position, why=why))
     echo(f"Webhook {number} continues from there.")
@@ -317,5 +309,7 @@ def _line(webhook: StoredWebhook, key: str) -> str:
         state = f"off since {format_time(webhook.disabled_at)[:16]}: {webhook.problem}"
     elif webhook.failing_since is not None:
         state = f"fails since {format_time(webhook.failing_since)[:16]}: {webhook.problem}"
+    elif webhook.problem:
+        state = f"delivers, but a table waits: {webhook.problem}"
     types = ",".join(webhook.types.split()) or "all types"
     return f"{webhook.id}  {webhook.url}  {key}  {types}  after {webhook.position}  {state}"

@@ -6,29 +6,24 @@ import json
 import shlex
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from dealer.cli.commands import verify
 from dealer.cli.options import (
-    LIMIT_OF_LINES,
-    AsJson,
+    PATH,
     Commands,
-    Database,
-    HouseKey,
-    HouseUrl,
-    Marks,
-    OneTable,
-    Operator,
-    TableId,
-    Why,
     age,
+    command,
     existing_log,
     find_table,
+    flag,
     given,
     read_log,
+    require_folder,
     table_id,
+    takes,
     usage_errors,
     whoami,
 )
@@ -44,20 +39,13 @@ from dealer.cli.output import (
     say_json,
     writing,
 )
-from dealer.config import DATABASE
-from dealer.errors import ConfigurationError, DatabaseDamaged, Refused, TableIsClosed, amount
-
-app = Commands(invoke_without_command=True)
+from dealer.errors import DatabaseDamaged, Refused, TableIsClosed, amount
 
 
-@app.callback()
-async def tables(
-    context: typer.Context,
-    limit: Annotated[int, LIMIT_OF_LINES] = 100,
-    database: Database = DATABASE,
-    as_json: AsJson = False,
-) -> None:
-    """List the tables of this database, newest first, including closed ones.
+@click.command(
+    cls=Commands,
+    invoke_without_command=True,
+    help="""List the tables of this database, newest first, including closed ones.
 
     A line also says whether a round is open and whether the table is disabled.
 
@@ -65,12 +53,16 @@ async def tables(
     dealer tables
     dealer tables --json | jq -r .table
     ```
-    """
+    """,
+)
+@takes("lines", "database", "as_json")
+@click.pass_context
+async def tables(context: click.Context, /, limit: int, database: str, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         for name in ("limit", "database", "as_json"):
             origin = context.get_parameter_source(name)
             if origin is not None and origin.name == "COMMANDLINE":
-                raise typer.BadParameter(f"Give options after {context.invoked_subcommand}.")
+                raise click.BadParameter(f"Give options after {context.invoked_subcommand}.")
         return
     found, archived, disabled = await _find(limit, database)
     for table in found:
@@ -135,16 +127,8 @@ def _line(table: dict[str, Any]) -> str:
     ).rstrip()
 
 
-async def export(
-    table: TableId,
-    output: Annotated[
-        str, given("FILE", "A file; - or nothing for standard output.", "--output", "-o")
-    ] = STANDARD_OUTPUT,
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    url: HouseUrl = None,
-) -> None:
-    """Write a table's bundle: every event, and every checkpoint that the house signed.
+@command(
+    help="""Write a table's bundle: every event, and every checkpoint that the house signed.
 
     It proves each closed round swap by swap; of an open round it reveals no card.
 
@@ -153,6 +137,20 @@ async def export(
     dealer export 0199f3c2 | dealer verify -
     ```
     """
+)
+@takes("table")
+@given(
+    "--output",
+    "FILE",
+    "A file; - or nothing for standard output.",
+    "-o",
+    default=STANDARD_OUTPUT,
+    show_default=False,
+)
+@takes("database", "house_key", "url")
+async def export(
+    table: str, output: str, database: str, house_key: Path | None, url: str | None
+) -> None:
     with writing(output) as file:
         if url is not None:
             for line in verify.from_house(url, table):
@@ -168,19 +166,8 @@ async def export(
         echo_err(f"The bundle is in {output}; check it with: {program()} verify {shown}")
 
 
-@app.command()
-async def close(
-    why: Why,
-    table: OneTable = None,
-    idle: Annotated[
-        str | None, given("AGE", "All open tables without an event for this long: 90d, 36h or 0m.")
-    ] = None,
-    database: Database = DATABASE,
-    house_key: HouseKey = None,
-    marks: Marks = None,
-    operator: Operator = None,
-) -> None:
-    """Close tables permanently, with their open rounds, whose secrets become public.
+@tables.command(
+    help="""Close tables permanently, with their open rounds, whose secrets become public.
 
     Use it for tables whose hosts are gone, before `dealer tables archive`; and with --idle 0m after
     an older backup was restored, because players who saw later events cannot trust its open tables.
@@ -190,13 +177,26 @@ async def close(
     dealer tables close --idle 90d --why retention
     ```
     """
+)
+@takes("required_why", "optional_table")
+@given("--idle", "AGE", "All open tables without an event for this long: 90d, 36h or 0m.")
+@takes("database", "house_key", "marks", "operator")
+async def close(
+    why: str,
+    table: str | None,
+    idle: str | None,
+    database: str,
+    house_key: Path | None,
+    marks: Path | None,
+    operator: str | None,
+) -> None:
     from dealer.service.build import open_service
     from dealer.service.clock import utc_ms
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.close_tables import close_tables, open_tables
 
     if (table is None) == (idle is None):
-        raise typer.BadParameter("Give a table, or an age with --idle.")
+        raise click.BadParameter("Give a table, or an age with --idle.")
     since = None if idle is None else age(idle, "--idle")
     async with read_log(database):
         pass
@@ -223,18 +223,11 @@ async def close(
     echo(f"{amount(done, 'table')} closed.")
 
 
-WholeServer = Annotated[bool, typer.Option("--house", help="All tables of this database.")]
+takes_house = flag("--house", "All tables of this database.")
 
 
-@app.command()
-async def disable(
-    why: Why,
-    table: OneTable = None,
-    house: WholeServer = False,
-    database: Database = DATABASE,
-    operator: Operator = None,
-) -> None:
-    """Stop new seats and rounds at a table, or at all tables, until `dealer tables enable`.
+@tables.command(
+    help="""Stop new seats and rounds at a table, or at all tables, until `dealer tables enable`.
 
     No seat can be taken and no round opened; with --house no table can be opened either. Open
     rounds continue until they are closed, and players can leave and come back. Every server on this
@@ -246,25 +239,32 @@ async def disable(
     dealer tables disable --house --why "moving to another machine"
     ```
     """
+)
+@takes("required_why", "optional_table")
+@takes_house
+@takes("database", "operator")
+async def disable(
+    why: str, table: str | None, house: bool, database: str, operator: str | None
+) -> None:
     target, changed = await _change(table, house, database, operator, why, on=False)
     echo(f"{target} is disabled." if changed else f"{target} was already disabled.")
 
 
-@app.command()
-async def enable(
-    why: Why = "",
-    table: OneTable = None,
-    house: WholeServer = False,
-    database: Database = DATABASE,
-    operator: Operator = None,
-) -> None:
-    """End `dealer tables disable`: allow new seats and rounds again.
+@tables.command(
+    help="""End `dealer tables disable`: allow new seats and rounds again.
 
     ```
     dealer tables enable 0199f3c2
     dealer tables enable --house --why "moved"
     ```
     """
+)
+@takes("why", "optional_table")
+@takes_house
+@takes("database", "operator")
+async def enable(
+    why: str, table: str | None, house: bool, database: str, operator: str | None
+) -> None:
     target, changed = await _change(table, house, database, operator, why, on=True)
     echo(f"{target} is enabled." if changed else f"{target} was not disabled.")
 
@@ -276,7 +276,7 @@ async def _change(
     from dealer.service.identity.admin import AdminService
 
     if (table is None) == (not house):
-        raise typer.BadParameter("Give a table, or --house.")
+        raise click.BadParameter("Give a table, or --house.")
     target, name = WHOLE_SERVICE, "The server"
     async with read_log(database) as log:
         if table is not None:
@@ -291,30 +291,8 @@ async def _change(
         return name, await change(target, why=why)
 
 
-@app.command()
-async def archive(
-    to: Annotated[
-        Path,
-        typer.Option("--to", metavar="FOLDER", envvar="DEALER_ARCHIVE", help="Folder for bundles."),
-    ],
-    table: OneTable = None,
-    older_than: Annotated[
-        str | None,
-        given("AGE", "All tables that were closed at least this long ago: 90d, 36h or 30m."),
-    ] = None,
-    forget: Annotated[
-        str | None,
-        given(
-            "NAME-OR-SEAT",
-            "Withhold what names this player: a name, or the number of a seat. Also for a table "
-            "that is archived already.",
-        ),
-    ] = None,
-    why: Why = "",
-    database: Database = DATABASE,
-    operator: Operator = None,
-) -> None:
-    """Write the bundles of closed tables to files, and delete their events from the database.
+@tables.command(
+    help="""Write the bundles of closed tables to files, and delete their events from the database.
 
     Each bundle is verified, written, synced to disk, read and verified again; only then are the
     table's events deleted. The next call finishes an interrupted one. Back up the folder: it has
@@ -329,14 +307,35 @@ async def archive(
     dealer tables archive 0199f3c2 --to archive --forget Ann
     ```
     """
+)
+@given("--to", "FOLDER", "Folder for bundles.", type=PATH, required=True, envvar="DEALER_ARCHIVE")
+@takes("optional_table")
+@given(
+    "--older-than", "AGE", "All tables that were closed at least this long ago: 90d, 36h or 30m."
+)
+@given(
+    "--forget",
+    "NAME-OR-SEAT",
+    "Withhold what names this player: a name, or the number of a seat. Also for a table "
+    "that is archived already.",
+)
+@takes("why", "database", "operator")
+async def archive(
+    to: Path,
+    table: str | None,
+    older_than: str | None,
+    forget: str | None,
+    why: str,
+    database: str,
+    operator: str | None,
+) -> None:
     if (table is None) == (older_than is None):
-        raise typer.BadParameter("Name a table, or give an age with --older-than.")
+        raise click.BadParameter("Name a table, or give an age with --older-than.")
     if forget is not None and table is None:
-        raise typer.BadParameter("--forget is for one table: name it.")
+        raise click.BadParameter("--forget is for one table: name it.")
     oldest = None if older_than is None else age(older_than, "--older-than")
     with usage_errors():
-        if not to.is_dir():
-            raise ConfigurationError(f"There is no folder {to}. Create it first.")
+        require_folder(to)
     if forget is not None:
         await _forget(database, to, str(table), forget, why, operator or whoami())
         return
@@ -347,6 +346,10 @@ async def archive(
             f"Not archived or deleted: {', '.join(bad)}. Check each table with "
             "`dealer audit TABLE`, and compare it with the bundles that its players saved."
         )
+
+
+_SHOWN = 8
+"""Versions of one place in which a name is left."""
 
 
 async def _forget(database: str, folder: Path, text: str, who: str, why: str, by: str) -> None:
@@ -363,8 +366,9 @@ async def _forget(database: str, folder: Path, text: str, who: str, why: str, by
         versions = ", ".join(map(str, found.versions))
         parts = f"{amount(len(found.versions), 'name or text', 'names or texts')}: {versions}"
     echo(f"{archiver.file_of(table)} withholds {parts}.")
-    if found.in_rules:
-        echo("The rules of the table have the name, too; they are needed, and stay.")
+    for place, where in found.standing.items():
+        more = f" and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
+        echo(f"The name is still in {place} (version {', '.join(map(str, where[:_SHOWN]))}{more}).")
 
 
 async def archive_tables(

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import asdict
+from email.message import Message
 from hashlib import sha256
 from http.client import HTTPException
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 
-import typer
+import click
+from click.exceptions import Exit
 
 from dealer.cli.options import (
-    AsJson,
+    PATH,
     address_help,
-    argument,
+    command,
     find_table,
+    flag,
     given,
     is_table,
     read_log,
+    takes,
 )
 from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
-from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable
+from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable, amount
 from dealer.outgoing import opener
 from dealer.proof import bundle
 from dealer.version import __version__
@@ -39,6 +45,9 @@ if TYPE_CHECKING:
 KEY_DIGITS = 64
 ID_DIGITS = 32
 ANSWER_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
+"""How long a server that is busy is asked again."""
+
 
 PRACTICE = 3
 """The exit code for a practice table: another than for a fair game, and than for a fault."""
@@ -68,41 +77,8 @@ PROOF = ("proof", "web/verify.js")
 """A folder stands for all its modules."""
 
 
-def verify(
-    file: Annotated[str | None, argument("FILE", "A bundle, or - for standard input.")] = None,
-    key: Annotated[
-        str | None,
-        given(
-            "KEY",
-            "The table's key, if you know it: 64 hex digits or a verifier key. Without it the "
-            "key in the bundle is used, which only proves that the bundle is consistent.",
-        ),
-    ] = None,
-    saved: Annotated[
-        list[Path] | None,
-        given(
-            "FILE",
-            "Checkpoints that you saved: a signed note, or a client's checkpoints.jsonl. May "
-            "be given several times.",
-        ),
-    ] = None,
-    source: Annotated[
-        str | None,
-        given(
-            "FILE",
-            "For a practice table the bundle of the table that its cards were laid out from, to "
-            "check that they lay so.",
-        ),
-    ] = None,
-    manifest: Annotated[
-        bool,
-        typer.Option(
-            "--manifest", help="Print the SHA-256 of the files that checks and shuffles depend on."
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check a bundle: every signature, every swap, every card, every move.
+@command(
+    help="""Check a bundle: every signature, every swap, every card, every move.
 
     Prints the result of each check, the first fault if there is one, and what the bundle cannot
     prove. The exit code is 0 if all checks pass, 1 if not, and 3 for a practice table without a
@@ -127,13 +103,45 @@ def verify(
     dealer verify --manifest
     ```
     """
+)
+@click.argument("file", required=False, help="A bundle, or - for standard input.")
+@given(
+    "--key",
+    "KEY",
+    "The table's key, if you know it: 64 hex digits or a verifier key. Without it the "
+    "key in the bundle is used, which only proves that the bundle is consistent.",
+)
+@given(
+    "--saved",
+    "FILE",
+    "Checkpoints that you saved: a signed note, or a client's checkpoints.jsonl. May "
+    "be given several times.",
+    multiple=True,
+    type=PATH,
+)
+@given(
+    "--source",
+    "FILE",
+    "For a practice table the bundle of the table that its cards were laid out from, to "
+    "check that they lay so.",
+)
+@flag("--manifest", "Print the SHA-256 of the files that checks and shuffles depend on.")
+@takes("as_json")
+def verify(
+    file: str | None,
+    key: str | None,
+    saved: tuple[Path, ...],
+    source: str | None,
+    manifest: bool,
+    as_json: bool,
+) -> None:
     if (file is None) != manifest:
-        raise typer.BadParameter("Name a bundle's file, or give --manifest instead of one.")
+        raise click.BadParameter("Name a bundle's file, or give --manifest instead of one.")
     if file is None:
         _print_manifest()
         return
     bundle_file = read_bundle(file)
-    known, undone = _notes(saved or ())
+    known, undone = _notes(saved)
     notes = [*bundle_file.notes, *undone]
     source_lines = None
     if source is not None:
@@ -145,7 +153,7 @@ def verify(
         say_json(as_members(report))
     else:
         say_verdicts(report)
-    raise typer.Exit(exit_code(report))
+    raise Exit(exit_code(report))
 
 
 def examine(
@@ -178,7 +186,10 @@ def exit_code(report: Report) -> int:
 
 
 def say_verdicts(report: Report) -> None:
-    for line in report.lines():
+    fault = report.fault
+    # Of a file that is no bundle nothing else can be said.
+    no_bundle = fault is not None and (fault.check, fault.line) == ("form", 0)
+    for line in report.lines()[:1] if no_bundle else report.lines():
         echo(safe_text(line))
 
 
@@ -222,13 +233,13 @@ def _key(text: str | None) -> tuple[bytes | None, str | None]:
 
         verifier = Verifier.read(text)
     except (ValueError, NoteFault):
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"--key must be {KEY_DIGITS} hex digits, or a verifier key: name+id+base64."
         ) from None
     return verifier.key, verifier.name
 
 
-def _notes(files: list[Path] | tuple[()]) -> tuple[list[str], list[str]]:
+def _notes(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """The signed notes in these files, and what was undone in them."""
     signed: list[str] = []
     undone: list[str] = []
@@ -241,8 +252,8 @@ def _notes(files: list[Path] | tuple[()]) -> tuple[list[str], list[str]]:
             continue
         try:
             signed += [str(json.loads(line)["note"]) for line in bundle.read(data)]
-        except (ValueError, KeyError, TypeError):
-            raise typer.BadParameter(
+        except (ValueError, KeyError, RecursionError, TypeError):
+            raise click.BadParameter(
                 f"{file} has neither a signed note nor lines with a member 'note'."
             ) from None
     return signed, undone
@@ -262,7 +273,7 @@ def _read_file(file: str) -> bytes:
             says += f" If it is a table, `dealer audit {file}` checks it."
         elif "://" in file:
             says = f"{file} is no file; {address_help(file)}."
-        raise typer.BadParameter(says) from None
+        raise click.BadParameter(says) from None
 
 
 async def read_table_or_file(
@@ -282,9 +293,9 @@ def is_file(source: str, *, url: str | None = None) -> bool:
         return True
     if not is_table(source):
         if "://" in source:
-            raise typer.BadParameter(f"{source} is no file; {address_help(source)}.")
+            raise click.BadParameter(f"{source} is no file; {address_help(source)}.")
         kind = "is a folder" if os.path.isdir(source) else "is no file"
-        raise typer.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
+        raise click.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
     return False
 
 
@@ -334,25 +345,42 @@ async def from_log(
 def from_house(url: str, table: str) -> list[bytes]:
     """The lines of the bundle of a table, by its whole id, that the server at `url` sends."""
     if len(table) != ID_DIGITS:
-        raise typer.BadParameter(f"--url needs the table's whole id, not {table!r}.")
+        raise click.BadParameter(f"--url needs the table's whole id, not {table!r}.")
     return bundle.read(download(f"{web_address(url)}/tables/{table}/bundle.jsonl"))
 
 
 def download(address: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
     """What a server has at the address of a bundle, or at another one.
 
-    Raises UnknownTable if it has nothing there, and HouseUnreachable if it does not answer.
+    A server that is busy is asked again when it said. Raises UnknownTable if it has nothing there,
+    and HouseUnreachable if it does not answer, or stays busy.
     """
+    until = time.monotonic() + PATIENCE_SECONDS
     try:
-        with opener().open(address, timeout=seconds) as answer:
-            data: bytes = answer.read()
-            return data
-    except HTTPError as error:
-        sentence = safe_text(error.read(500).decode(errors="replace").strip())
-        raise UnknownTable(f"{address} is no bundle: {sentence}") from None
+        while True:
+            try:
+                with opener().open(address, timeout=seconds) as answer:
+                    data: bytes = answer.read()
+                    return data
+            except HTTPError as error:
+                with error:
+                    sentence = safe_text(error.read(500).decode(errors="replace").strip())
+                if error.code not in (429, 503):
+                    raise UnknownTable(f"{address} is no bundle: {sentence}") from None
+                wait = retry_after(error.headers)
+                if wait is None or time.monotonic() + wait > until:
+                    raise HouseUnreachable(f"The server is busy ({address}): {sentence}") from None
+                echo_err(f"The server is busy; asking again in {amount(wait, 'second')}.")
+                time.sleep(wait)
     except (URLError, HTTPException, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         raise HouseUnreachable(f"The server does not answer at {address}: {reason}") from None
+
+
+def retry_after(headers: Message) -> int | None:
+    """The seconds that a busy server asks for, at least 1; None if it names none."""
+    seconds = headers.get("Retry-After", "")
+    return max(int(seconds), 1) if re.fullmatch("[0-9]{1,6}", seconds) else None
 
 
 def web_address(url: str) -> str:
@@ -372,7 +400,7 @@ def socket_address(url: str) -> str:
     try:
         return links.socket_address(url if "://" in url else f"http://{url}")
     except BadRequest:
-        raise typer.BadParameter(
+        raise click.BadParameter(
             f"{url!r} is not a server's address, like http://127.0.0.1:8080/."
         ) from None
 

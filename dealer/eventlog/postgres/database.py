@@ -19,7 +19,13 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from dealer.backoff import Backoff
-from dealer.errors import ConfigurationError, DatabaseError, DatabaseUnavailable, Overloaded
+from dealer.errors import (
+    ConfigurationError,
+    DatabaseError,
+    DatabaseUnavailable,
+    Overloaded,
+    ServerReplaced,
+)
 from dealer.eventlog.address import is_postgres, not_encoded
 from dealer.eventlog.db_errors import is_recovering, translate
 
@@ -41,6 +47,16 @@ _OPTIONS = frozenset(
 """Options of libpq that the driver has, too, but the database's name, which is in the path."""
 
 _SESSION = "SELECT pg_backend_pid()"
+
+IDENTITY = """
+SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+    (SELECT oid FROM pg_database WHERE datname = current_database()),
+    CAST(CAST('house' AS regclass) AS oid),
+    substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))
+"""
+"""The cluster, the database in it, the table that a restore creates again, and the timeline, which
+a recovery to a point in time and a failover change."""
+
 BACKOFF = (0.02, 0.4)
 """First and longest delay between attempts to reach the server, in seconds."""
 
@@ -67,7 +83,8 @@ class PostgresDatabase:
 
     `url` is a `postgresql://…` address with options of libpq (`host=` for a socket's folder,
     `sslmode`, `passfile`). `retry_seconds` is how long operations are tried again while the server
-    is unreachable. Raises ConfigurationError if `url` is not such an address.
+    is unreachable. `newest` is the identity of the newest server that was seen; if it is empty,
+    connections are not compared with it. Raises ConfigurationError if `url` is no such address.
     """
 
     def __init__(self, url: str, *, retry_seconds: float = 0.0) -> None:
@@ -112,6 +129,7 @@ class PostgresDatabase:
                     "number from 1 to 65535."
                 )
         self.retry_seconds = retry_seconds
+        self.newest = ""
 
     def _checked_options(self, query: str, parsed: URL) -> dict[str, str]:
         """The options in the address; raises ConfigurationError."""
@@ -148,7 +166,8 @@ class PostgresDatabase:
     async def connect(self, **settings: str) -> asyncpg.Connection[Any]:
         """A new connection of the driver; raises the driver's errors.
 
-        Raises DatabaseError if an option of the address has an invalid value.
+        Raises DatabaseError if an option of the address has an invalid value, and ServerReplaced if
+        a standby took over from this server.
         """
         import asyncpg
 
@@ -164,6 +183,10 @@ class PostgresDatabase:
                     "".join(f"SET {name} = '{at}';" for name, at in (_SETTINGS | settings).items()),
                     timeout=CONNECT_SECONDS,
                 )
+                if self.newest:
+                    found = await connection.fetchval(IDENTITY, timeout=CONNECT_SECONDS)
+                    self.require_newest(found, self.newest)
+                    self.newest = found
             except BaseException:
                 connection.terminate()
                 raise
@@ -181,6 +204,21 @@ class PostgresDatabase:
                 f"The address of the database {self.name} has an invalid value for an option: "
                 f"{', '.join(invalid)}."
             ) from None
+
+    def require_newest(self, found: str, known: str) -> None:
+        """Raise ServerReplaced if the server `found` has an earlier timeline than the `known` one.
+
+        A standby that is promoted begins a new timeline of the same cluster, as a recovery to a
+        point in time does: the server with the old one was replaced.
+        """
+        timeline, newest = found.rpartition("/")[2], known.rpartition("/")[2]
+        if found.partition("/")[0] == known.partition("/")[0] and timeline < newest:
+            raise ServerReplaced(
+                f"The PostgreSQL server at {self.name} was replaced: it is on timeline "
+                f"{int(timeline, 16)}, and this node has used timeline {int(newest, 16)} of the "
+                "same cluster, whose events it lacks. Stop this server, and let --database name "
+                "the one that took over; see Fencing in MANY_NODES.md."
+            )
 
     async def require_sessions(self) -> None:
         """Raise ConfigurationError if a pooler gives each transaction a session of its own.

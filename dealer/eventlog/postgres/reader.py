@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.backoff import around
 from dealer.eventlog.db_errors import reason
-from dealer.eventlog.postgres.database import PostgresDatabase
+from dealer.eventlog.postgres.database import IDENTITY, PostgresDatabase
 from dealer.eventlog.protocols import Dialect, OnNotification, Reader
 
 if TYPE_CHECKING:
@@ -30,15 +30,6 @@ PAUSE_SECONDS = 0.05
 RETRY_SECONDS = 1.0
 _IDS = 200  # of 32 hex digits each: a payload has less than 8,000 bytes
 _NOTIFY = "SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p"
-
-# The cluster, the database in it, the table that a restore creates again, and the timeline, which a
-# recovery to a point in time and a failover change.
-_IDENTITY = """
-SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
-    (SELECT oid FROM pg_database WHERE datname = current_database()),
-    CAST(CAST('house' AS regclass) AS oid),
-    substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))
-"""
 
 _log = getLogger("dealer.eventlog")
 
@@ -63,8 +54,15 @@ class PostgresReader(Reader):
         return await self._database.with_retry(read, seconds=self._database.retry_seconds)
 
     async def identity(self) -> str:
-        ((identity,),) = await self.fetch(_IDENTITY, ())
+        ((identity,),) = await self.fetch(IDENTITY, ())
         return str(identity)
+
+    async def fence(self, known: Iterable[str]) -> str:
+        identity = await self.identity()
+        for each in filter(None, (*known, self._database.newest)):
+            self._database.require_newest(identity, each)
+        self._database.newest = identity
+        return identity
 
     async def version(self) -> str:
         ((number,),) = await self.fetch("SHOW server_version", ())

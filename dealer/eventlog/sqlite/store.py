@@ -173,7 +173,6 @@ class SqliteStore:
                 # The second connection is opened by path, and must not open another file.
                 self.identity.check()
                 self._checkpoints.take(connection)
-                self._failure.ended()
         except DatabaseReplaced:
             return  # keeps the connections open: the old file can be copied out of /proc only then
         except FAULTS as error:

@@ -377,7 +377,7 @@ class Deck:
             done = await asyncio.gather(*map(self._submit, chosen))
         self.version = self.table.version
         for each in done:
-            budget.cpu.step(costs.EVENT_SECONDS * len(each.events))
+            budget.cpu.charge(costs.EVENT_SECONDS * len(each.events))
         return done
 
     def _submit(self, command: commands.Command) -> Awaitable[CommandResult]:

@@ -14,6 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import NamedTuple
+from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 from websockets.http11 import Request, Response
@@ -57,14 +58,18 @@ class Operation(NamedTuple):
 
     def match(self, path: str) -> tuple[Operation, dict[str, str]] | None:
         """This, and the parts of a path by name, if it is one of the operation's."""
-        found = re.fullmatch(f"(?:{self.path})/?", path)
-        return found and (self, found.groupdict(""))
+        found = re.fullmatch(self.path, path)
+        parts = {} if found is None else found.groupdict("")
+        return found and (self, {name: unquote(part) for name, part in parts.items()})
 
 
-_SLUG = "[A-Za-z0-9_-]+"
-_DECK = f"/api/deck/(?P<deck>{_SLUG})"
-_PILE = f"{_DECK}/pile/(?P<pile>{_SLUG})"
-_OLD = f"(?P<old>{_SLUG})"
+_DECK = "/api/deck/(?P<deck>[^/]+)"
+_PILE = f"{_DECK}/pile/(?P<pile>[^/]+)"
+_PILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}|")
+_OLD = "(?P<old>[^/]+)"
+_END = re.compile("(?:[0-9A-Fa-f]{2}%|[^0-9A-Za-z_-])*")
+"""What may follow a path, read backwards: a slash, and what the text around an address left."""
+
 _WHERE = "(?:/(?P<where>(?i:top|bottom|random)))?"
 _NEW = ("deck_count", "jokers_enabled", "cards")
 
@@ -87,7 +92,7 @@ OPERATIONS = (
     Operation("pile.return", f"{_PILE}/return", Deck.give_back, ("cards",)),
     Operation("pile.draw", f"{_PILE}/draw{_WHERE}", Deck.draw_chosen, ("cards", "count")),
 )
-"""In the order in which a path is compared with them; the slash at its end is optional."""
+"""In the order in which a path is compared with them."""
 
 
 class DecksEndpoint(Endpoint):
@@ -133,7 +138,7 @@ class DecksEndpoint(Endpoint):
                 if file is None
                 else file.answer(request, caching=CACHING, Access_Control_Allow_Origin="*")
             )
-        elif found := next(filter(None, (one.match(path) for one in OPERATIONS)), None):
+        elif found := next(filter(None, (one.match(_ended(path)) for one in OPERATIONS)), None):
             self._context.in_flight += 1
             self.answer_later(connection, partial(self._operate, connection, request, body, *found))
         else:
@@ -155,6 +160,12 @@ class DecksEndpoint(Endpoint):
         try:
             given = Parameters(request, body)
             given.require(operation.parameters, path.get("deck", ""))
+            pile = path.get("pile", "")
+            if not _PILE_NAME.fullmatch(pile):
+                raise errors.BadRequest(
+                    f"A pile's name is 1 to 32 of the letters a to z and A to Z, digits, _ and -, "
+                    f"not {json.dumps(pile[:32], ensure_ascii=False)}."
+                )
             if operation.opens is not None:
                 table = await self._open(connection, id, given)
             else:
@@ -165,7 +176,6 @@ class DecksEndpoint(Endpoint):
                     raise errors.TableIsClosed("This deck is closed.")
             notes = self._notes.setdefault(table, DeckNotes())
             where, images = path.get("where", "").lower(), base + PICTURES.rstrip("/")
-            pile = path.get("pile", "")
             deck = Deck(self._context, table, budget, notes, given, pile, where, images)
             if operation.opens is not None:
                 await deck.begin(shuffle=operation.opens)
@@ -198,6 +208,12 @@ class DecksEndpoint(Endpoint):
         with client.budget.charged(written, context.clock(), decks=decks if key is None else 0):
             table, _ = await context.service.open_table(rules, key=deck_key(id), address="")
         return table
+
+
+def _ended(path: str) -> str:
+    """A path without what follows it."""
+    following = _END.match(path[::-1])
+    return path[: len(path) - following.end()] if following else path
 
 
 def _proof(table: LiveTable | None, base: str) -> Members:

@@ -100,6 +100,22 @@ def cross_site_refused(request: Request) -> Response | None:
     return response(HTTPStatus.FORBIDDEN, sentence)
 
 
+def unnamed_page_refused(request: Request) -> Response | None:
+    """403 for a request of a browser that does not say whose page makes it.
+
+    Programs name no page either, but they are no browser, as `User-Agent` says.
+    """
+    said = map(request.headers.get_all, ("Origin", "Referer", "Sec-Fetch-Site"))
+    browser = any("Mozilla/" in agent for agent in request.headers.get_all("User-Agent"))
+    if not browser or any(said):
+        return None
+    sentence = (
+        "Your browser does not say which page asks: open decks with a program, by https, or from a "
+        "page of this server.\n"
+    )
+    return response(HTTPStatus.FORBIDDEN, sentence)
+
+
 def origin_refused(request: Request) -> Response | None:
     """403 for a request by a page of another origin than this server's, by `Origin`."""
     host = request.headers.get("Host", "")

@@ -53,7 +53,7 @@ from websockets.server import ServerProtocol
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
 from dealer.gateway.net.http import ROOT, EarlyAnswer, HttpExchange
-from dealer.gateway.net.responses import response
+from dealer.gateway.net.responses import response, unavailable
 from dealer.gateway.net.websocket import (
     PONG,
     FrameReader,
@@ -62,6 +62,7 @@ from dealer.gateway.net.websocket import (
     SelectSubprotocol,
     new_protocol,
     parse_single_text_frame,
+    usual_answer,
 )
 
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
@@ -201,6 +202,19 @@ class Connection(asyncio.Protocol):
         """Close a connection that is kept and not used."""
         if self.state is State.IDLE:
             self._close_when_sent()
+
+    def close_unless_answering(self) -> None:
+        """Close, at the end of the server, what has no answer to come.
+
+        That is who sends no request or half of one, who has an answer and does not close, and who
+        does not answer a close frame. What was written is still sent.
+        """
+        if self.state in _READING and self.exchange.request is not None:
+            self.answer(unavailable("The server shuts down"), close=True)
+        if self.state in _READING:
+            self._close_when_sent()
+        elif self.state in (State.CLOSING, State.LINGERING):
+            self.transport.close()
 
     def _close_when_sent(self) -> None:
         self._enter(State.LINGERING)
@@ -411,15 +425,22 @@ class Connection(asyncio.Protocol):
 
     # WebSocket
 
-    def upgrade(self, request: Request, select: SelectSubprotocol | None = None) -> bool:
-        """Answer a handshake; whether it was accepted. Then `open` has to follow."""
-        protocol = new_protocol(self.limits.message, select)
-        answer = protocol.accept(request)
-        if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
-            self.answer(answer)
-            return False
-        self.transport.write(answer.serialize())
-        self._frames = FrameReader(protocol)
+    def upgrade(
+        self, request: Request, subprotocol: str = "", select: SelectSubprotocol | None = None
+    ) -> bool:
+        """Answer a handshake; whether it was accepted. Then `open` has to follow.
+
+        `select` chooses the subprotocol, which is `subprotocol` if that alone is offered.
+        """
+        accepted = usual_answer(request, subprotocol)
+        if accepted is None:
+            answer = new_protocol(self.limits.message, select).accept(request)
+            if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+                self.answer(answer)
+                return False
+            accepted = answer.serialize()
+        self.transport.write(accepted)
+        self._frames = FrameReader(self.limits.message)
         return True
 
     def open(self, receiver: Receiver) -> None:

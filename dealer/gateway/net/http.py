@@ -8,14 +8,17 @@
 What programs in front of this one may read in another way is refused before h11 reads it, because
 h11 would accept it: bare LF, folded lines, a transfer coding in HTTP/1.0.
 
-A proxy may serve this program under a path, and pass that path on or not: the target of `request`
-is without it.
+The target of `request` is a path in one form, whichever of its forms a client sends: without
+scheme and host, which count as the header Host (section 3.2.2); without escapes of characters that
+need none; with single slashes. A proxy may serve this program under a path, and pass that path on
+or not: the target is without it.
 """
 
 from __future__ import annotations
 
 import re
 from http import HTTPStatus
+from urllib.parse import unquote
 
 import h11
 from websockets.datastructures import Headers
@@ -52,7 +55,14 @@ _BARE_LF = re.compile(rb"(?<!\r)\n")
 _REQUEST_LINE = re.compile(_TOKEN + rb" [!-~]+ HTTP/1\.(?P<minor>[01])\r\n")
 _HEADERS = re.compile(rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*\r\n)*\r\n")
 _HOST = re.compile(rb"\r\nhost:", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"(?:http|ws)s?://(?P<host>[^/?#@]+)(?P<target>([/?#].*)?)", re.IGNORECASE)
+_UNRESERVED = r"%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f|7e)"
+_SAME = re.compile(rf"{_UNRESERVED}|//+", re.IGNORECASE)
+"""What is written in two ways: an unreserved character (RFC 3986, 2.3), and a slash."""
+
 _CODING = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
+_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+_BODY = re.compile(rb"\r\n(?:content-length|transfer-encoding|expect):", re.IGNORECASE)
 
 
 class EarlyAnswer(Exception):
@@ -83,6 +93,7 @@ class HttpExchange:
         self._chunks = 0
         self._two_lengths = False
         self._http: h11.Connection | None = None  # made with the head: a flood sends none
+        self._upgrade = b""  # the head of a handshake that h11 has not read, and what follows it
 
     @property
     def head_only(self) -> bool:
@@ -92,7 +103,7 @@ class HttpExchange:
     @property
     def waits_for_continue(self) -> bool:
         """Whether the client sends its body only after `100 Continue`."""
-        return self._h11.they_are_waiting_for_100_continue
+        return not self._upgrade and self._h11.they_are_waiting_for_100_continue
 
     @property
     def done(self) -> bool:
@@ -102,12 +113,19 @@ class HttpExchange:
     @property
     def left(self) -> bytes:
         """What was received after the request."""
+        if self._upgrade:
+            return self._upgrade.partition(_END)[2]
         return bytes(self._h11.trailing_data[0])
 
     @property
     def _h11(self) -> h11.Connection:
         if self._http is None:
             self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+            if self._upgrade:  # it gets an answer that is no upgrade
+                self._http.receive_data(self._upgrade)
+                self._upgrade = b""
+                self._http.next_event()  # the request
+                self._http.next_event()  # its end
         return self._http
 
     # The request
@@ -135,21 +153,25 @@ class HttpExchange:
         if head.count(b"\n", 0, end) > MAX_HEADERS:
             sentence = f"A request may have at most {MAX_HEADERS} headers.\n"
             raise EarlyAnswer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
-        self._h11.receive_data(bytes(head))
         self._head = bytearray()
+        whole = bytes(head[: end + len(_END)])
+        if _is_plain_upgrade(whole):
+            self._upgrade = bytes(head)
+            self.request = _read_head(whole, self._path)
+            return True
+        self._h11.receive_data(bytes(head))
         event = self._next_event()
         assert isinstance(event, h11.Request)
         self._begin(event)
         return True
 
     def _begin(self, head: h11.Request) -> None:
-        target = head.target.decode()
-        if target.startswith(self._path):
-            target = target[len(self._path) - 1 :]
         named = [(name.decode(), value.decode("latin-1")) for name, value in head.headers]
         headers = Headers(named)
         protocol = f"HTTP/{head.http_version.decode()}"
-        self.request = Request(target, headers, head.method.decode(), protocol)
+        self.request = _request(
+            self._path, head.target.decode(), headers, head.method.decode(), protocol
+        )
         lengths = headers.get_all("Content-Length")
         if "Transfer-Encoding" in headers:
             self.body_length = CHUNKED
@@ -159,6 +181,8 @@ class HttpExchange:
 
     def receive_body(self, data: bytes) -> bool:
         """Take the next bytes; True once the body is complete. Raises EarlyAnswer."""
+        if self._upgrade:
+            return True
         if self._two_lengths:
             raise EarlyAnswer(HTTPStatus.BAD_REQUEST, TWO_LENGTHS)
         if self.body_length > self._longest:
@@ -232,6 +256,45 @@ def _beginning_fault(head: bytearray, searched: int) -> str | None:
     if _BARE_LF.search(head, searched):
         return NO_BARE_LF
     return None if _REQUEST_LINE.match(head) else NO_REQUEST_LINE
+
+
+def _request(path: str, target: str, headers: Headers, method: str, protocol: str) -> Request:
+    """A request to a server under `path`, which a proxy may have passed on or not."""
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is not None:
+        target = absolute["target"]
+        if len(headers.get_all("Host")) < 2:  # two are refused
+            headers.pop("Host", None)
+            headers["Host"] = absolute["host"]
+    named, mark, query = target.partition("?")
+    target = _SAME.sub(lambda same: unquote(same[0])[0], named or ROOT) + mark + query
+    below = target[len(path) - 1 :] if target.startswith(path) else target
+    return Request(below, headers, method, protocol)
+
+
+def _is_plain_upgrade(head: bytes) -> bool:
+    """Whether a valid head is a handshake, without a body, to which h11 would add nothing.
+
+    Many clients come back at the same time, and h11 takes longer than all else that is done then.
+    """
+    return (
+        head.startswith(b"GET ")
+        and _UPGRADE.search(head) is not None
+        and _BODY.search(head) is None
+        and len(_HOST.findall(head)) == 1
+        and head.find(b" HTTP/1.1\r\n") > 0
+    )
+
+
+def _read_head(head: bytes, path: str) -> Request:
+    """The request of a valid head, without a body."""
+    first, *lines = head.decode("latin-1").split("\r\n")[:-2]
+    _, target, protocol = first.split(" ")
+    headers = Headers()
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip(" \t")
+    return _request(path, target, headers, "GET", protocol)
 
 
 def _fault(head: bytes) -> str | None:

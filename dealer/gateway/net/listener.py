@@ -106,13 +106,23 @@ class Listener:
         await asyncio.gather(*self._connecting, return_exceptions=True)
 
 
-async def require_free(host: str, port: int, *, flag: str) -> None:
-    """Raise ConfigurationError, which names `flag`, unless the port can be opened; 0 always can.
+async def require_free(ports: Iterable[tuple[str, int, str]]) -> None:
+    """Raise ConfigurationError, a sentence for each port that cannot be opened; 0 always can.
 
-    To be called before anything else is opened, so that a failed start leaves nothing behind.
+    Each is a host, a port and the flag that chooses the port. To be called before anything else is
+    opened, so that a failed start leaves nothing behind.
     """
-    for socket_ in await listening_sockets(host, port, flag=flag):
+    opened: list[socket.socket] = []
+    faults: list[str] = []
+    for host, port, flag in ports:
+        try:
+            opened += await listening_sockets(host, port, flag=flag)
+        except ConfigurationError as error:
+            faults.append(str(error))
+    for socket_ in opened:
         socket_.close()
+    if faults:
+        raise ConfigurationError(" ".join(faults))
 
 
 async def listening_sockets(host: str, port: int, *, flag: str = "") -> list[socket.socket]:

@@ -163,6 +163,7 @@ def _farthest(values: Sequence[str]) -> str:
     return next(filter(None, reversed(values)), "")
 
 
+@lru_cache(maxsize=4096)
 def _address(text: str) -> IPv4Address | IPv6Address | None:
     try:
         found = ip_address(text.partition("%")[0])

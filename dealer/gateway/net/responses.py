@@ -64,6 +64,13 @@ def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more
     return Response(status.value, status.phrase, Headers(headers_of(kind) | named), data)
 
 
+def allowing(methods: str) -> Response:
+    """204 for OPTIONS, with the methods that an address has."""
+    headers = Headers({"Allow": methods, "Connection": "close", "Cache-Control": "no-store"})
+    status = HTTPStatus.NO_CONTENT
+    return Response(status.value, status.phrase, headers, b"")
+
+
 def unavailable(
     why: str, seconds: float = UNKNOWN_SECONDS, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
 ) -> Response:

@@ -1,19 +1,25 @@
 """WebSocket (RFC 6455): the handshake and the frames, by the sans-I/O protocol of websockets.
 
 Nearly all that clients send is one masked text frame, whole and alone in what is read from the
-socket: that is parsed here, without the library.
+socket: that is parsed here, without the library. So is the usual handshake answered: after a crash
+all clients come back at once.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
+from email.utils import formatdate
+from functools import cached_property
 from typing import Protocol
 
 from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
+from websockets.utils import accept_key
 
 from dealer.gateway.close_codes import CloseCode
 
@@ -70,7 +76,9 @@ class Receiver(Protocol):
         """The connection is closed: answer nothing more."""
 
 
-def new_protocol(longest: int, select_subprotocol: SelectSubprotocol | None) -> ServerProtocol:
+def new_protocol(
+    longest: int, select_subprotocol: SelectSubprotocol | None = None
+) -> ServerProtocol:
     """The library's protocol for messages of at most so many bytes, without compression.
 
     It begins with the frames: `accept` is given the request that h11 has read.
@@ -78,6 +86,38 @@ def new_protocol(longest: int, select_subprotocol: SelectSubprotocol | None) -> 
     return ServerProtocol(
         select_subprotocol=select_subprotocol, state=State.OPEN, max_size=longest, logger=_quiet
     )
+
+
+_KEY = re.compile(r"[A-Za-z0-9+/]{21}[AQgw]==")  # 16 bytes in base64
+_CONNECTION = ("upgrade", "keep-alive, upgrade")
+
+
+def usual_answer(request: Request, subprotocol: str) -> bytes | None:
+    """The library's answer to a handshake that offers `subprotocol` or none, as nearly all do.
+
+    None for any other, also for what the library would refuse.
+    """
+    headers = request.headers
+    try:
+        key, offered = headers["Sec-WebSocket-Key"], headers.get("Sec-WebSocket-Protocol")
+        usual = (
+            request.method == "GET"
+            and request.protocol == "HTTP/1.1"
+            and headers["Upgrade"].lower() == "websocket"
+            and headers["Connection"].lower() in _CONNECTION
+            and headers["Sec-WebSocket-Version"] == "13"
+            and len(headers.get_all("Origin")) < 2
+        )
+    except LookupError:  # a header is missing, or occurs twice
+        return None
+    if not usual or offered not in (None, subprotocol) or not _KEY.fullmatch(key):
+        return None
+    chosen = f"Sec-WebSocket-Protocol: {offered}\r\n" if offered else ""
+    return (
+        f"HTTP/1.1 101 Switching Protocols\r\nDate: {formatdate(usegmt=True)}\r\n"
+        "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Accept: {accept_key(key)}\r\n{chosen}\r\n"
+    ).encode()
 
 
 class FrameRefused(Exception):
@@ -89,17 +129,23 @@ class FrameRefused(Exception):
 
 
 class FrameReader:
-    """Reads frames with the library's `protocol`, and joins the fragments of a message.
+    """Reads frames of messages of at most `longest` bytes, and joins the fragments of a message.
+
+    The library's `protocol`, which checks them, is made when it is needed first.
 
     `between_messages` says that the next byte begins a message, so that what is read may be parsed
     without the library.
     """
 
-    def __init__(self, protocol: ServerProtocol) -> None:
-        self.protocol = protocol
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
         self.between_messages = True
         self._between_frames = True  # whether the data so far ended with a frame
         self._fragments: list[bytes] = []
+
+    @cached_property
+    def protocol(self) -> ServerProtocol:
+        return new_protocol(self._longest)
 
     def slices(self, data: bytes) -> Iterator[Iterator[Frame]]:
         """The frames in these bytes, as the library has checked them, a slice after the other."""

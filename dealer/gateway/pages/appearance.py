@@ -17,6 +17,7 @@ from dealer.languages.language import languages
 THEME = "appearance/theme.css"
 WARNING = "appearance/warning.css"
 _TITLE = re.compile(r"<title>[^<]*</title>")
+_SHARED_TITLE = re.compile('<meta property="og:title" content="')
 _ICON = re.compile(r'(<link rel="icon" href=")[^"]*(">)')
 _BODY = re.compile(r"<body[^>]*>")
 _WARNING_STYLE = """\
@@ -108,6 +109,7 @@ class Appearance:
         if self.title is not None:
             title = escape(self.title)
             page = _TITLE.sub(lambda _: f"<title>{title}</title>", page)
+            page = _SHARED_TITLE.sub(lambda found: f"{found[0]}{title} · ", page)
             head += f'<meta name="application-name" content="{title}">\n'
         if self.logo is not None:
             logo = folder + self._logo_path(self.logo[0])

@@ -103,6 +103,8 @@ class ErrorPages:
             "Referrer-Policy": "no-referrer",
             "Vary": "Accept, Accept-Language",
         }
+        if (seconds := answer.headers.get("Retry-After")) is not None:
+            own["Refresh"] = seconds  # the browser goes on without a click
         kept = [(name, value) for name, value in answer.headers.raw_items() if name not in own]
         headers = Headers([*kept, *own.items()])
         return Response(answer.status_code, answer.reason_phrase, headers, page)

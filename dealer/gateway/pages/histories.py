@@ -1,4 +1,4 @@
-"""Histories of a table over HTTP: sentences, or hands in the PHH format.
+"""Histories of a table over HTTP, as sentences.
 
 A child process makes each, `python -m dealer.history`: verifying a bundle takes seconds of
 processor time and two kilobytes of memory per event, for a request that any client may send. So it
@@ -31,12 +31,11 @@ from dealer.gateway.pages.downloads import Download, HistoryCache, part_of, send
 from dealer.gateway.pages.ranges import Span
 from dealer.gateway.pages.streams import BLOCK, ConcurrencyLimit, blocks_of, stream
 from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.history import phh
 from dealer.history.pile_titles import GameTitles
 from dealer.languages.language import Language, accepted, language_of
 from dealer.packs.catalogue import Catalogue
 
-_WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
+_WHAT = re.compile(r"/(?:history|round-(?P<round>[1-9][0-9]{0,9}))\.txt")
 
 SECONDS = 120.0
 """Timeout of the process."""
@@ -53,7 +52,7 @@ T = TypeVar("T")
 
 
 class Histories:
-    """Answers `/history.txt`, `/round-<n>.txt` and `/round-<n>.phh` of a table.
+    """Answers `/history.txt` and `/round-<n>.txt` of a table.
 
     Each is made from a bundle, which is verified first, by a child process that ends when the
     client disconnects; one at a time, which bounds the memory. `reading` is held while a part of a
@@ -93,20 +92,18 @@ class Histories:
         `bundle` are the lines of a bundle with so many `events`, which are read when the process
         starts. Returns None if the answer was sent or the client has disconnected.
         """
-        form = "phh" if what.endswith(".phh") else "text"
-        kind = phh.KIND if form == "phh" else PLAIN
         try:
             made = self._cache.get(download.etag) if download.stored else None
             if made is None:
                 _require_short(events, connection.limits.history)
                 with self._concurrency.admitted(connection.address):
                     tag, round = language_for(request).tag, self.round_of(what)
-                    made = await self._make(connection, bundle, form, tag, round)
+                    made = await self._make(connection, bundle, tag, round)
                 if made is None:
                     return None
                 if download.stored:
                     self._cache.put(download.etag, made)
-            return await self._send(connection, request, made, kind, download)
+            return await self._send(connection, request, made, download)
         except HistoryUnavailable as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
 
@@ -114,7 +111,6 @@ class Histories:
         self,
         connection: ClientConnection,
         bundle: AsyncGenerator[str],
-        form: str,
         language: str,
         round: int | None,
     ) -> bytes | None:
@@ -125,27 +121,25 @@ class Histories:
             making = partial(
                 make_history,
                 blocks,
-                form=form,
                 language=language,
                 round=round,
                 games=self._catalogue.pile_titles(language),
             )
-            return await _while_connected(connection, metered(making, connection.budget.cpu))
+            return await _while_connected(connection, metered(making, connection.budget))
 
     async def _send(
         self,
         connection: ClientConnection,
         request: Request,
         made: bytes,
-        kind: str,
         download: Download,
     ) -> Response | None:
         if not download.gzip:
             plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
             pieces = partial(_plain, made)
-            return await send_part(connection, request, pieces, plain, download, kind=kind)
+            return await send_part(connection, request, pieces, plain, download, kind=PLAIN)
         blocks, more = _parts(made), download.headers()
-        await stream(connection, blocks, kind=kind, length=len(made), more=more)
+        await stream(connection, blocks, kind=PLAIN, length=len(made), more=more)
         return None
 
 
@@ -201,19 +195,17 @@ async def _decompressed(packed: bytes) -> AsyncGenerator[bytes]:
 async def make_history(
     blocks: AsyncIterator[bytes],
     *,
-    form: str,
     language: str,
     round: int | None,
     games: GameTitles,
 ) -> bytes:
     """The history of the bundle that consists of `blocks`, compressed with gzip.
 
-    `form` is text or phh, `language` the tag of a language, and `games` has the titles of piles in
-    it, by game and by the plain name of the pile. Raises HistoryUnavailable if there
-    is none, DatabaseDamaged if the bundle fails verification, Unavailable after `SECONDS`.
-    Cancelling it ends the process.
+    `language` is the tag of a language, and `games` has the titles of piles in it, by game and by
+    the plain name of the pile. Raises HistoryUnavailable if there is none, DatabaseDamaged if the
+    bundle fails verification, Unavailable after `SECONDS`. Cancelling it ends the process.
     """
-    arguments = [form, language, *([] if round is None else [str(round)])]
+    arguments = [language, *([] if round is None else [str(round)])]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "dealer.history", *arguments),
         stdin=PIPE,

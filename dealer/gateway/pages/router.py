@@ -9,13 +9,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from http import HTTPStatus
+from urllib.parse import unquote
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError
 from dealer.gateway.clients import ClientConnection, Endpoint
-from dealer.gateway.net.responses import PAGE, framing, page_policy, response, root_from
+from dealer.gateway.net.responses import (
+    PAGE,
+    allowing,
+    framing,
+    page_policy,
+    response,
+    root_from,
+)
 from dealer.gateway.pages.appearance import Appearance
 from dealer.gateway.pages.error_pages import ErrorPages, refusal_of
 from dealer.gateway.pages.feed import FeedAnswers
@@ -35,6 +43,13 @@ AUDIT_FILE = "/audit.html"
 
 _HASHED = re.compile(r"/web/(?P<folder>[0-9a-f]{16})/(?P<path>[\w./-]+)")
 _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
+_FOLLOWED = re.compile(
+    r"(?P<table>/tables/[0-9a-f]{32}"
+    r"(?:/(?:audit|bundle\.jsonl|history(?:\.[a-z]+)?|round-[0-9]+\.[a-z]+))?)"
+    r"(?:[^0-9A-Za-z/].*|/[^0-9A-Za-z]*)?|(?P<page>/(?:audit|finished)?)[^0-9A-Za-z]+",
+    re.ASCII | re.DOTALL | re.IGNORECASE,
+)
+"""An address and what the text around it left at its end, such as a full stop or a bracket."""
 
 
 class Router(Endpoint):
@@ -90,6 +105,8 @@ class Router(Endpoint):
     async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
         if request.path.partition("?")[0] == RPC_PATH:
             return method_refused(request)
+        if request.method == "OPTIONS":
+            return allowing("GET, HEAD, OPTIONS")
         if request.method not in ("GET", "HEAD"):
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
         try:
@@ -119,10 +136,11 @@ class Router(Endpoint):
         if path == FEED:
             return await self._feed.answer(connection, request)
         if match := _HASHED.fullmatch(path):
-            return self._web.find(request, match["folder"], match["path"]) or self._not_found()
+            found = self._web.find(request, match["folder"], match["path"])
+            return found or self._not_found(request)
         if match := _TABLE.fullmatch(path):
             return await self._of_table(connection, request, match["table"], match["what"] or "")
-        return self._not_found()
+        return self._not_found(request)
 
     @cached_property
     def _audit_file(self) -> File:
@@ -133,7 +151,13 @@ class Router(Endpoint):
             self._document_files[path] = File(self._documents[path](), KINDS[".json"])
         return self._document_files[path]
 
-    def _not_found(self) -> Response:
+    def _not_found(self, request: Request) -> Response:
+        """404, or the way to the address with which this one begins; its fragment is kept."""
+        path, mark, query = request.path.partition("?")
+        followed = _FOLLOWED.fullmatch(unquote(path))
+        if followed and (meant := (followed["table"] or followed["page"]).lower()) != path:
+            where = f"{root_from(path)}{meant[1:]}{mark}{query}"
+            return response(HTTPStatus.PERMANENT_REDIRECT, b"", Location=where)
         return response(
             HTTPStatus.NOT_FOUND,
             "There is nothing at this address; look for a mistake in it, or start from the list "
@@ -155,5 +179,5 @@ class Router(Endpoint):
                 self._service.archive.find(found)
             return self._page(request, TABLE_PAGES[what])
         if not self._downloads.has(what):
-            return self._not_found()
+            return self._not_found(request)
         return await self._downloads.answer(connection, request, table, what, found)

@@ -35,7 +35,7 @@ from dealer.gateway.presence.presence import Presence
 from dealer.gateway.rate_limit.cpu_time import LongAnswers, metered
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
-from dealer.service import EventRecord, Service
+from dealer.service import EventRecord, LiveTable, Service
 from dealer.service.commands.background_tasks import BackgroundTasks
 
 _SEAT_GIVEN_UP = frozenset(kind.__name__ for kind in get_args(SeatGivenUp))
@@ -81,7 +81,10 @@ class Backlog:
         if subscription.is_ended():
             return
         subscription.cursor = after
-        self.catch_up(subscription, begins=True, say_resumed=say_resumed)
+        if self._has_all(subscription):
+            self._go_live(subscription, say_resumed)
+        else:
+            self.catch_up(subscription, begins=True, say_resumed=say_resumed)
         self._presence.changed(subscription.live_table)
 
     def stop(self, subscription: Subscription) -> None:
@@ -119,6 +122,25 @@ class Backlog:
 
     # Up to the table's version
 
+    def _has_all(self, subscription: Subscription) -> bool:
+        """Whether there is nothing to send, nor to wait for: so it is after most resumes."""
+        live_table = subscription.live_table
+        return (
+            subscription.cursor == live_table.committed == live_table.table.version
+            and live_table.why_unreadable is None
+            and not subscription.has_lost_seat()
+            and not _awaited_checkpoint(live_table)
+        )
+
+    def _go_live(self, subscription: Subscription, say_resumed: bool) -> None:
+        if say_resumed:
+            table = subscription.live_table.table_id
+            notice = r.ResumedNotice(table=table, version=subscription.cursor)
+            subscription.transport.write(wire.text_frame(wire.notification("resumed", notice)))
+        # No await since the cursor was compared: nothing can have been committed meanwhile.
+        subscription.state = SubscriptionState.LIVE
+        subscription.task = None
+
     def catch_up(
         self, subscription: Subscription, *, begins: bool = False, say_resumed: bool = False
     ) -> None:
@@ -128,7 +150,7 @@ class Backlog:
         """
         subscription.state = SubscriptionState.BEHIND
         work = partial(self._run, subscription, begins, say_resumed)
-        subscription.task = self._tasks.start(metered(work, subscription.transport.budget.cpu))
+        subscription.task = self._tasks.start(metered(work, subscription.transport.budget))
 
     async def send_until(self, subscription: Subscription, *, upto: int) -> None:
         """Send a paused subscription its backlog up to a version; nothing to a new one."""
@@ -136,15 +158,8 @@ class Backlog:
             await self._send_chunk(subscription, upto=upto)
 
     async def _run(self, subscription: Subscription, begins: bool, say_resumed: bool) -> None:
-        if not await self._send_when_readable(subscription, begins) or subscription.is_ended():
-            return
-        if say_resumed:
-            table = subscription.live_table.table_id
-            notice = r.ResumedNotice(table=table, version=subscription.cursor)
-            subscription.transport.write(wire.text_frame(wire.notification("resumed", notice)))
-        # No await since the cursor was compared: nothing can have been committed meanwhile.
-        subscription.state = SubscriptionState.LIVE
-        subscription.task = None
+        if await self._send_when_readable(subscription, begins) and not subscription.is_ended():
+            self._go_live(subscription, say_resumed)
 
     async def _send_when_readable(self, subscription: Subscription, begins: bool) -> bool:
         """Send the backlog; False if the connection was closed because it cannot be read."""
@@ -242,13 +257,18 @@ class Backlog:
     async def _send_awaited_checkpoint(self, subscription: Subscription) -> None:
         """Repeat checkpoint C1 while a shuffle waits for reveals: clients reveal only with it."""
         live_table = subscription.live_table
-        round_ = live_table.table.round
-        size = 0 if round_ is None or round_.shuffle is None else round_.shuffle.closed_version
+        size = _awaited_checkpoint(live_table)
         if 0 < size <= subscription.cursor:
             found = await self._service.log.checkpoints(live_table.id, after=size - 1, limit=1)
             if found and found[0][0] == size:
                 frame = checkpoint_frame(live_table.table_id, size, found[0][1])
                 subscription.transport.write(frame)
+
+
+def _awaited_checkpoint(live_table: LiveTable) -> int:
+    """The size of checkpoint C1 while a shuffle waits for reveals, else 0."""
+    round_ = live_table.table.round
+    return 0 if round_ is None or round_.shuffle is None else round_.shuffle.closed_version
 
 
 def checkpoint_frame(table: str, size: int, note: str) -> bytes:

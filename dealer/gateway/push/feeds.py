@@ -89,7 +89,7 @@ class Feeds:
                 self.end(follower)
 
     def _catch_up(self, follower: FeedFollower) -> None:
-        work = metered(lambda: self._push(follower), follower.transport.budget.cpu)
+        work = metered(lambda: self._push(follower), follower.transport.budget)
         follower.task = self._tasks.start(work)
 
     async def _push(self, follower: FeedFollower) -> None:

@@ -42,10 +42,11 @@ _OWED = float("-inf")
 """The least level of a bucket whose debt does not matter."""
 
 LONG_STEP = 0.001
-"""Duration in seconds of an event loop step that is charged double."""
+"""Duration in seconds of an event loop step that is charged double if it delayed another client."""
 
 HIGHEST_STEP = 0.5
-"""Seconds that one step is charged at most: a slow machine does not keep a player away for long."""
+"""Seconds that the delay of a step is charged at most: a slow machine does not keep a player away
+for long."""
 
 HOUSE_BURST = 0.1
 """The share of an hour's tables that all clients together may open at once."""
@@ -91,14 +92,6 @@ class Bucket:
         """Put `amount` tokens back, which were charged for what did not happen."""
         self.tokens += amount
 
-    def step(self, seconds: float) -> None:
-        """Charge a bucket of seconds an uninterrupted step: `seconds + seconds² / LONG_STEP`.
-
-        A request that arrives during the step waits for the rest of it, so the delay that a step
-        causes grows with the square of its duration. The square is limited to `HIGHEST_STEP`.
-        """
-        self.tokens -= seconds + min(seconds * seconds / LONG_STEP, HIGHEST_STEP)
-
     def wait(self, level: float, now: float) -> float:
         """Seconds until there are `level` tokens; 0.0 if there already are."""
         return max(0.0, (level - self.level(now)) / self.rate)
@@ -110,6 +103,53 @@ class Bucket:
     def lower_to(self, other: Bucket, now: float) -> None:
         """Have at most the level of `other`, a bucket of the same rate and burst."""
         self.tokens = min(self.level(now), other.level(now))
+
+
+class LongSteps:
+    """What the newest long steps of the event loop have cost other clients, by the step's client.
+
+    A request that arrives during a step waits for the rest of it, so the delay that a step causes
+    grows with the square of its duration: `seconds² / LONG_STEP`. That is charged to its client
+    once a message of another one is read that may have waited. If there is none, the step has
+    delayed no client, however slow the machine is. The loop may be busy with short work, too,
+    before it reads that message.
+    """
+
+    __slots__ = ("_busy", "_ended", "delays")
+
+    def __init__(self) -> None:
+        self.delays: dict[ClientBudget, float] = {}
+        self._busy = 0.0  # processor time of the steps and messages since the first of them
+        self._ended = 0.0  # when the last step did
+
+    def add(self, client: ClientBudget, seconds: float, now: float) -> None:
+        """Note a step of a client that ended `now`; a short one only among long ones."""
+        if not self._may_wait(now - seconds):
+            self.delays.clear()
+            self._busy = 0.0
+        if seconds > LONG_STEP:
+            delay = min(seconds * seconds / LONG_STEP, HIGHEST_STEP)
+            self.delays[client] = self.delays.get(client, 0.0) + delay
+        self._busy += seconds
+        self._ended = now
+
+    def settle(self, reader: ClientBudget, now: float, seconds: float) -> None:
+        """Charge the steps for which this client's message may have waited.
+
+        It was read `now`, and takes `seconds`.
+        """
+        if not self._may_wait(now):
+            self.delays.clear()
+            return
+        own = self.delays.pop(reader, 0.0)
+        for client, delay in self.delays.items():
+            client.cpu.charge(delay)
+        self.delays = {reader: own} if own else {}
+        self._busy += seconds
+
+    def _may_wait(self, now: float) -> bool:
+        """Whether a message that is read `now` may have come while a step of these ran."""
+        return now - self._ended <= self._busy
 
 
 def key_limits(limits: Limits) -> Limits:
@@ -154,10 +194,10 @@ class ConnectionBudget:
 class ClientBudget:
     """Buckets of one client address, or of one service key, shared by its connections.
 
-    `owner` is what messages call it. `connections` counts the open ones. `written` holds bytes that
-    the server may write to disk for it, `cpu` seconds of the event loop, `tables` tables that an
-    address may open; `house_tables` are those that all addresses may. `long_answers` bounds how
-    many of them are made at once, see `cpu_time.py`.
+    `owner` is what messages call it, `long_steps` are those of all clients. `connections` counts
+    the open ones. `written` holds bytes that the server may write to disk for it, `cpu` seconds of
+    the event loop, `tables` tables that an address may open; `house_tables` are those that all
+    addresses may. `long_answers` bounds how many of them are made at once, see `cpu_time.py`.
     """
 
     __slots__ = (
@@ -165,6 +205,7 @@ class ClientBudget:
         "_closed",
         "_connects",
         "_limits",
+        "_long_steps",
         "_messages",
         "_owner",
         "_patience",
@@ -183,9 +224,11 @@ class ClientBudget:
         *,
         owner: str = "Your address",
         house_tables: Bucket | None = None,
+        long_steps: LongSteps | None = None,
     ) -> None:
         self._limits = limits
         self._owner = owner
+        self._long_steps = long_steps or LongSteps()
         self.connections = 0
         self._connects = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
         self._messages = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
@@ -231,6 +274,8 @@ class ClientBudget:
         the budget, clients that retry would block each other permanently.)
         """
         messages, cpu = self._messages, self.cpu
+        if self._long_steps.delays:
+            self._long_steps.settle(self, now, seconds)
         longest = 0.0
         # `Bucket.wait` for all of them without calls: every message passes here.
         for bucket, least in (
@@ -262,6 +307,12 @@ class ClientBudget:
     def charge(self, weight: float) -> None:
         """Charge the additional cost of an accepted message."""
         self._messages.tokens -= weight
+
+    def step(self, seconds: float, now: float) -> None:
+        """Charge an uninterrupted step of the event loop, of so much processor time, that ended."""
+        self.cpu.tokens -= seconds
+        if seconds > LONG_STEP or self._long_steps.delays:
+            self._long_steps.add(self, seconds, now)
 
     def busy(self, now: float) -> float:
         """Seconds for which processor time is owed; 0.0 if none is."""
@@ -370,6 +421,7 @@ class Budgets:
         self._limits = limits
         self._bound = clients
         self._players_bound = players
+        self._long_steps = LongSteps()
         self._house_tables = house_bucket(limits)
         self._clients: dict[str, ClientBudget] = {}
         self._key_limits = key_limits(limits)
@@ -386,7 +438,9 @@ class Budgets:
         if client is None:
             if len(self._clients) >= self._forget_at:
                 self._drop_least_indebted(now)
-            client = ClientBudget(self._limits, now, house_tables=self._house_tables)
+            client = ClientBudget(
+                self._limits, now, house_tables=self._house_tables, long_steps=self._long_steps
+            )
             self._clients[address] = client
         return client
 
@@ -394,7 +448,9 @@ class Budgets:
         """The budget of a service key, by its id; kept as long as the process runs."""
         budget = self._keys.get(key)
         if budget is None:
-            budget = ClientBudget(self._key_limits, now, owner="Your service key")
+            budget = ClientBudget(
+                self._key_limits, now, owner="Your service key", long_steps=self._long_steps
+            )
             self._keys[key] = budget
         return budget
 

@@ -2,14 +2,14 @@
 
 Messages whose work is constant have a flat price instead (`costs.MESSAGE_SECONDS`).
 
-    await metered(partial(answer, request), budget.cpu)    # charges each of its steps
+    await metered(partial(answer, request), budget)        # charges each of its steps
     async with long_answers.permit(budget):                # two at once, none while in debt
         snapshot = await service.checkpoints.snapshot(...)
     await long_answers.pause(budget)                       # between two slices of long work
 
 Time is the processor time of the loop's thread: on a busy machine, where every step takes longer,
-no client's budget is used up faster. One long step costs more than the same work in short steps,
-see `Bucket.step`.
+no client's budget is used up faster. One long step costs more than the same work in short steps
+if it delayed another client, see `LongSteps`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from time import thread_time
 from types import coroutine
 from typing import Any, TypeVar
 
-from dealer.gateway.rate_limit.budgets import Bucket, ClientBudget
+from dealer.gateway.rate_limit.budgets import ClientBudget
 
 LONGEST_PAUSE = 0.25
 """Seconds after which a pause checks again whether the server drains."""
@@ -57,17 +57,19 @@ class LongAnswers:
             await asyncio.sleep(min(wait, LONGEST_PAUSE))
 
 
-async def metered(work: Callable[[], Coroutine[Any, Any, T]], cpu: Bucket) -> T:
-    """Await `work()` and charge each step that it takes on the event loop to `cpu`.
+async def metered(work: Callable[[], Coroutine[Any, Any, T]], budget: ClientBudget) -> T:
+    """Await `work()` and charge each step that it takes on the event loop to `budget`.
 
     Steps of other tasks that it awaits are not charged. (`work` is called here, so that a task that
     is cancelled before its first step leaves no coroutine that was never awaited.)
     """
-    return await _steps(work(), cpu)
+    return await _steps(work(), budget, asyncio.get_running_loop().time)
 
 
 @coroutine
-def _steps(work: Coroutine[Any, Any, T], cpu: Bucket) -> Generator[Any, Any, T]:
+def _steps(
+    work: Coroutine[Any, Any, T], budget: ClientBudget, clock: Callable[[], float]
+) -> Generator[Any, Any, T]:
     step: Callable[[Any], Any] = work.send
     given: Any = None
     while True:
@@ -77,7 +79,7 @@ def _steps(work: Coroutine[Any, Any, T], cpu: Bucket) -> Generator[Any, Any, T]:
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
         finally:
-            cpu.step(thread_time() - begun)
+            budget.step(thread_time() - begun, clock())
         try:
             given = yield awaited
             step = work.send

@@ -18,6 +18,7 @@ from dealer.gateway.push.feeds import Feeds
 from dealer.gateway.rate_limit.budgets import Budgets
 from dealer.gateway.rate_limit.cpu_time import LongAnswers
 from dealer.gateway.wire.results import OpenRpcDocument
+from dealer.packs.catalogue import Catalogue
 from dealer.service import Service
 from dealer.service.commands.background_tasks import BackgroundTasks
 
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True, eq=False)
 class GatewayContext:
     """`clock` gives seconds, for rates and deadlines. `document` makes the OpenRPC document.
+    `catalogue` has the games and packs that a new table may name.
 
     `issuer` makes the JWTs by which its users take seats; None if there is none.
     `players_open`, `players_list` and `players_list_closed` say whether clients without a service
@@ -41,6 +43,7 @@ class GatewayContext:
     metrics: Metrics
     clock: Callable[[], float]
     document: Callable[[], OpenRpcDocument]
+    catalogue: Catalogue
     issuer: Issuer | None = None
     players_open: bool = True
     players_list: bool = True

@@ -201,7 +201,7 @@ class Dispatcher:
             if more := weight(command, live_table.table):
                 session.charge(more)
         budget.written.tokens -= written
-        budget.cpu.tokens -= EVENT_SECONDS  # the square of so short a step is nothing
+        budget.cpu.tokens -= EVENT_SECONDS
 
         if type(command) is DrawAtRandom:
             work = partial(
@@ -227,7 +227,7 @@ class Dispatcher:
         started_at = thread_time() if is_long else 0.0
         self._context.service.processor.submit(live_table, execution)
         if is_long:
-            budget.cpu.step(thread_time() - started_at)
+            budget.step(thread_time() - started_at, self._context.clock())
 
     def _settle(self, written: int, outcome: Outcome) -> None:
         """Replace what a command was charged, `written` and an event's time, by what it cost.
@@ -237,7 +237,7 @@ class Dispatcher:
         budget = self.session.transport.budget
         budget.cpu.refund(EVENT_SECONDS)
         if isinstance(outcome, CommandResult):
-            budget.cpu.step(EVENT_SECONDS * len(outcome.events))
+            budget.cpu.charge(EVENT_SECONDS * len(outcome.events))
             if outcome.repeated or not outcome.events:
                 budget.written.refund(written)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -94,12 +95,17 @@ async def _open(session: Session, call: Call) -> tuple[LiveTable, CommandResult]
     key = command_key(call, ANONYMOUS_SCOPE)
     if owner is not None:
         key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
-    # A repetition has the first answer, whatever has become of its source.
-    if q.source is None or await service.was_opened(key):
-        rules = _rules(q)
-    else:
-        rules, laid_out = await _practice(session, q, q.source)
-        written += practice_bytes_written(len(laid_out.opened))
+    rules = _rules(q)
+    # A repetition has the first answer, whatever has become of its source, and whatever games and
+    # packs this node has.
+    depends = q.source is not None or not rules.keys().isdisjoint(("game", "pack"))
+    if depends and not await service.was_opened(key):
+        if q.source is None:
+            rules = session.context.catalogue.rules_for(rules)
+            written += text_bytes_written(json.dumps(rules.get("deck")).encode())
+        else:
+            rules, laid_out = await _practice(session, q, q.source)
+            written += practice_bytes_written(len(laid_out.opened))
     if owner is None:
         address = session.transport.address
         with session.charged(written, decks=1):
@@ -242,8 +248,9 @@ async def session_hello(session: Session, call: Call) -> None:
             resumptions.append(resumption)
     server = r.Server(name="dealer", version=__version__, protocol=wire.PROTOCOL)
     by_table = None if session.context.service.hints is None else True
+    at = session.context.service.now()
     session.answers.send_result(
-        call, r.HelloResult(server=server, tables=statuses, by_table=by_table)
+        call, r.HelloResult(server=server, tables=statuses, by_table=by_table, at=at)
     )
     for resumption in resumptions:
         resumption.start(session)

@@ -50,9 +50,7 @@ class RequestQueue:
         """Run `work` in a task; with `blocking`, later requests are queued until it is done."""
         if blocking:
             self.waiting = deque()
-        steps = metered(
-            partial(self._run, call, work, blocking), self._session.transport.budget.cpu
-        )
+        steps = metered(partial(self._run, call, work, blocking), self._session.transport.budget)
         task = self._context.tasks.start(steps)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dealer.gateway.presence.membership import Membership
-from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.session.session import Session
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
@@ -70,11 +69,7 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
     with context.backlog.paused(subscription):
         if after > version or version - after > context.limits.resume:
             return await _resume_from_snapshot(session, membership, after)
-
-        def admit_write() -> None:
-            session.transport.budget.admit_write(BYTES_PER_COMMIT, context.clock())
-
-        size, note = await context.service.checkpoints.checkpoint(live_table, writing=admit_write)
+        size, note = await context.service.checkpoints.head(live_table)
         await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
     table = live_table.table_id
     answer = r.Resumed(checkpoint=note, **seat_and_host(membership), table=table, version=size)

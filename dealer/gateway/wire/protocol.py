@@ -16,12 +16,21 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from dealer.errors import REFUSALS, DealerError, RateLimited, Refused, Unavailable
+from dealer.errors import (
+    REFUSALS,
+    DealerError,
+    NotCanonical,
+    RateLimited,
+    Refused,
+    Unavailable,
+)
 from dealer.eventlog.rows import EVERYONE
 from dealer.game.view import Viewer
 from dealer.gateway.close_codes import Code
+from dealer.gateway.wire.faults import said, unknown_method
 from dealer.gateway.wire.params import Params
 from dealer.gateway.wire.views import ErrorData
+from dealer.proof import canonical
 from dealer.service import EventRecord
 
 PROTOCOL = "dealer.v1"
@@ -108,11 +117,14 @@ class Reader:
     def read(self, data: bytes) -> Call | Fault:
         """Decode the payload of one text frame."""
         try:
-            if not data.isascii():
-                # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
-                data.decode()
+            # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
+            canonical.check_depth(data.decode())
             envelope = _envelope(data)
-        except (ValueError, RecursionError) as error:
+        except NotCanonical as error:
+            id = _id_within(data)
+            code = ErrorCode.PARSE_ERROR if id == NULL else ErrorCode.INVALID_REQUEST
+            return Fault(id, code, str(error))
+        except ValueError as error:
             return _unreadable(data, error)
         id = bytes(envelope.id)
         if id and not _is_id(id):
@@ -120,15 +132,17 @@ class Reader:
         answer_to = id or None
         decode = self._methods.get(envelope.method)
         if decode is None:
-            return Fault(answer_to, ErrorCode.UNKNOWN_METHOD, "There is no such method.")
+            return Fault(
+                answer_to, ErrorCode.UNKNOWN_METHOD, unknown_method(envelope.method, self._methods)
+            )
         try:
             params = decode(envelope.params)
             # Usually each colon belongs to a member, and each member is another one.
             members = 0 if envelope.params is _NO_PARAMS else 1 + len(_members(envelope.params))
             plain = data.count(b":") == 2 + bool(id) + members
             duplicate = not plain and _has_duplicate_member(data)
-        except (ValueError, RecursionError) as error:
-            message = _validation_message(error, "The parameters", self._types[envelope.method])
+        except ValueError as error:
+            message = said(error, "The parameters", self._types[envelope.method])
             return Fault(answer_to, ErrorCode.INVALID_PARAMS, message)
         if duplicate:
             message = "A member occurs twice in one object."
@@ -140,7 +154,6 @@ _envelope = msgspec.json.Decoder(Envelope).decode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _identified = msgspec.json.Decoder(_Identified).decode
 _is_id = re.compile(rb'"[^\x00-\x1f]*"|-?[0-9]{1,20}|null', re.DOTALL).fullmatch
-_located = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<where>[^`]*)`)?", re.DOTALL)
 
 
 def _has_duplicate_member(data: bytes) -> bool:
@@ -166,56 +179,34 @@ def is_utf8(data: bytes) -> bool:
 
 def _unreadable(data: bytes, error: Exception) -> Fault:
     if not isinstance(error, msgspec.ValidationError):
-        message = "This is not JSON in UTF-8, or it is nested too deeply."
+        message = "This is not JSON in UTF-8."
         return Fault(NULL, ErrorCode.PARSE_ERROR, message)
     if data.lstrip()[:1] == b"[":
-        message = "Batches are not accepted: send one request per frame."
+        message = "Batches are not accepted: send each request on its own."
         return Fault(NULL, ErrorCode.INVALID_REQUEST, message)
-    id = NULL
+    message = said(error, "The request", Envelope)
+    return Fault(_id_in(data), ErrorCode.INVALID_REQUEST, message)
+
+
+def _id_in(data: bytes) -> bytes:
+    """The id of a request that could not be decoded otherwise."""
     try:
         found = bytes(_identified(data).id)
-        id = found if _is_id(found) else NULL
-    except (ValueError, RecursionError):
-        pass
-    return Fault(id, ErrorCode.INVALID_REQUEST, _validation_message(error, "The request"))
+    except ValueError:
+        return NULL
+    return found if _is_id(found) else NULL
 
 
-def _validation_message(error: Exception, whole: str, kind: Any = None) -> str:
-    """A decoder's error as a sentence that begins with the name of the field, or with `whole`.
-
-    If the value is none of those that `kind` allows in that field, it names these.
-    """
-    match = _located.fullmatch(str(error))
-    if isinstance(error, RecursionError) or match is None:
-        return f"{whole} is nested too deeply."
-    what = match["what"].replace("`", "")
-    where = match["where"] or whole
-    choices = ", ".join(_choices(kind, where)) if what.startswith("Invalid enum value") else ""
-    allowed = f"; use {choices}" if choices else ""
-    return f"{where}: {what[:1].lower()}{what[1:]}{allowed}."
-
-
-def _choices(kind: Any, path: str) -> list[str]:
-    """The strings that a type allows at a path of members, as JSON."""
-    found = _alternatives(msgspec.inspect.type_info(kind))
-    for name in path.split("."):
-        found = [
-            inner
-            for one in found
-            for field in getattr(one, "fields", ())
-            if field.encode_name == name
-            for inner in _alternatives(field.type)
-        ]
-    literals = (one for one in found if isinstance(one, msgspec.inspect.LiteralType))
-    return [json.dumps(value) for one in literals for value in one.values]
-
-
-def _alternatives(kind: msgspec.inspect.Type) -> list[msgspec.inspect.Type]:
-    if isinstance(kind, msgspec.inspect.Metadata):
-        return _alternatives(kind.type)
-    if isinstance(kind, msgspec.inspect.UnionType):
-        return [inner for one in kind.types for inner in _alternatives(one)]
-    return [kind]
+def _id_within(data: bytes) -> bytes:
+    """The same of one that is nested too deeply, whose members are emptied."""
+    text, kept, start, before = data.decode(), "", 0, 0
+    for place, depth in canonical.nesting(text):
+        if (before, depth) == (1, 2):
+            kept += text[start : place + 1]
+        elif (before, depth) == (2, 1):
+            start = place
+        before = depth
+    return _id_in((kept + text[start:]).encode())
 
 
 _NOT_CONTENT = frozenset(("cmd", "table", "token"))

@@ -241,6 +241,7 @@ class HelloResult(Result, kw_only=True):
     by_table: Annotated[
         bool | None, "true if other nodes may serve the same tables: connect to `/ws/<table>`"
     ] = None
+    at: Annotated[int, "the time of the server, in epoch milliseconds"]
 
 
 class TableStatuses(Result, kw_only=True):

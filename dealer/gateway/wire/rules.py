@@ -119,7 +119,7 @@ class Rules(Struct, rename=lambda name: name.rstrip("_")):
 
 
 class TableShoe(Shoe, forbid_unknown_fields=False):
-    __doc__ = Shoe.__doc__
+    """Several decks as one, each of `cards` (by default 52 standard cards) plus `jokers` jokers."""
 
 
 class TableRules(Rules):

@@ -256,7 +256,8 @@ class CommandProcessor:
                 record.command = record.digest = None
             # 7. Upkeep.
             grown = newest.version - live_table.weighed_at
-            if grown >= EVENTS or len(newest.leaf) > LONG:
+            # With a checkpoint a round opened or closed, or the table did: its size is another.
+            if signed or grown >= EVENTS or len(newest.leaf) > LONG:
                 self._cache.weigh(live_table)
             if signed:
                 self._savepoints.write_due(live_table)

@@ -16,13 +16,14 @@ from __future__ import annotations
 import asyncio
 from asyncio import TimerHandle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dealer.backoff import around
 from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.high_water_mark import HighWaterMark
+from dealer.eventlog.read_only_log import ReadAhead
 from dealer.game.commands import CheckDeadlines
 from dealer.game.decide.rounds import deadline
 from dealer.game.state import Round
@@ -39,7 +40,7 @@ from dealer.service.tables.execution import (
     unavailable,
 )
 from dealer.service.tables.live_table import CommitNotice, LiveTable, Notices
-from dealer.service.tables.loading import Loader
+from dealer.service.tables.loading import SLICE, Loader
 from dealer.service.tables.stored_savepoints import StoredSavepoints
 
 NEVER = 2**63
@@ -193,8 +194,26 @@ class TableLifecycle:
         self.deadlines.arm(live_table)
         return live_table
 
+    async def load_together(self, tables: Sequence[bytes]) -> list[LiveTable | DealerError]:
+        """These tables, or what `load` raises for each; the log is read by a few statements.
+
+        Events that other processes write meanwhile may be missing: a command meets a conflict then.
+        """
+        loader = self._loader.reading(await ReadAhead.of(self._log, tables, chunk=SLICE))
+        loaded: list[LiveTable | DealerError] = []
+        for table in tables:
+            try:
+                self._cache.require_room()
+                loaded.append(self._enter(self._cache.add(await loader.load(table))))
+            except DealerError as error:
+                loaded.append(error)
+            await asyncio.sleep(0)  # nothing else runs while a table is read from memory
+        return loaded
+
     async def _load(self, table: str) -> LiveTable:
-        live_table = await self._cache.load(table)
+        return self._enter(await self._cache.load(table))
+
+    def _enter(self, live_table: LiveTable) -> LiveTable:
         self._savepoints.write_due(live_table)
         self.deadlines.arm(live_table)
         self._record_mark(live_table, old=True)

@@ -62,9 +62,9 @@ class Tokens:
 
     def actor(self, table: bytes, state: Table, token: str) -> Actor:
         """The sender that this token authenticates; BadToken if it does none, or no longer."""
-        if compare_digest(self.host(table).encode(), token.encode()):
-            return Actor(host=True)
         match = _SEAT.fullmatch(token)
+        if match is None and compare_digest(self.host(table).encode(), token.encode()):
+            return Actor(host=True)
         if match is not None:
             seat, since = int(match[1]), int(match[2])
             if compare_digest(self.seat(table, seat=seat, since=since).encode(), token.encode()):

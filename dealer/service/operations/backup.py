@@ -27,7 +27,9 @@ from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, Sc
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.address import database_file, is_postgres, sqlite_address
 from dealer.eventlog.backends import copy_file, open_readonly, revision
+from dealer.eventlog.high_water_mark import fence
 from dealer.eventlog.keys import (
+    KEY_END,
     HouseKeys,
     existing_house_keys,
     key_checks,
@@ -42,6 +44,10 @@ DUMP, FILE, SUMS = "dealer.dump", "dealer.db", "SHA256SUMS"
 
 _BLOCK = 2**20
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
+_NAME = re.compile(
+    rf"{FILE}|{DUMP}|key/key{KEY_END}|archive/[0-9a-f]{{32}}\.jsonl|(packs|games)/(?!\.\.?$)[^/]+"
+)
+"""What `back_up` writes; a mark among the keys would say which events were not lost."""
 _OTHERS = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
   AND backend_type = 'client backend' AND pid <> pg_backend_pid()
@@ -81,6 +87,7 @@ async def back_up(
         sums: dict[str, str] = {}
         try:
             async with await Log.open(database) as log:
+                await fence(log, file)
                 await existing_house_keys(log, file)
                 if is_postgres(database):
                     os.chmod(to / DUMP, 0o600)
@@ -126,7 +133,7 @@ async def restore(
         plan = await asyncio.to_thread(_places, source, sums, file, folders)
         if is_postgres(database):
             await _require_restored(database, source, sums)
-            await _restore_log(database, source, plan, complete=complete, who=who)
+            await _restore_log(database, source, sums, plan, complete=complete, who=who)
             return len(sums)
         target = database_file(database).resolve()  # not a link to it
         _require_absent(target, source, sums)
@@ -134,7 +141,8 @@ async def restore(
         _remove_draft(draft)  # of a restore that was killed
         try:
             await asyncio.to_thread(_copy, source / FILE, draft)
-            await _restore_log(sqlite_address(draft), source, plan, complete=complete, who=who)
+            address = sqlite_address(draft)
+            await _restore_log(address, source, sums, plan, complete=complete, who=who)
             os.replace(draft, target)
             sync_folder(target.parent)
         finally:
@@ -145,7 +153,13 @@ async def restore(
 
 
 async def _restore_log(
-    database: str, source: Path, plan: Mapping[Path, Path], *, complete: bool, who: str
+    database: str,
+    source: Path,
+    sums: Mapping[str, str],
+    plan: Mapping[Path, Path],
+    *,
+    complete: bool,
+    who: str,
 ) -> None:
     """Put the files of the plan in their places, and say in the log that it was restored."""
     async with await Log.open(database) as log:
@@ -155,6 +169,13 @@ async def _restore_log(
             raise HouseKeyError(
                 f"The keys in {source} are not those of this database; restore the database and "
                 "the keys of one backup."
+            )
+        archived = {f"archive/{name}": sha.hex() for name, sha in (await _bundles(log)).items()}
+        foreign = [n for n in sums if n.startswith("archive/") and sums[n] != archived.get(n)]
+        if foreign:
+            raise ConfigurationError(
+                f"The file {source / foreign[0]} is no bundle of this database: name another "
+                "backup."
             )
         for each, to in plan.items():
             await asyncio.to_thread(_copy, each, to)
@@ -187,11 +208,11 @@ def _require_empty(to: Path, postgres: bool) -> bool:
         raise ConfigurationError(
             f"The folder {to} is not empty: it may have another backup. Name a new folder."
         )
+    to.chmod(0o700)  # one that was there may be open to others
     if not postgres:
         return made
     with suppress(FileNotFoundError), (to / DUMP).open("rb") as dump:
         if dump.read(5) == b"PGDMP":
-            to.chmod(0o700)
             return False
     if made:
         to.rmdir()
@@ -267,7 +288,8 @@ def _digest(file: Path) -> str:
 
 def _write_sums(to: Path, sums: Mapping[str, str]) -> None:
     draft = to / f"{SUMS}.part"
-    with draft.open("x", encoding="utf-8") as file:
+    draft.touch(mode=0o600, exist_ok=False)
+    with draft.open("w", encoding="utf-8") as file:
         file.writelines(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
         file.flush()
         os.fsync(file.fileno())
@@ -298,7 +320,7 @@ def _checked(source: Path) -> dict[str, str]:
     sums = {}
     for line in text.removesuffix("\n").split("\n"):
         found = _LINE.fullmatch(line)
-        if found is None or not _is_inside(found[2]):
+        if found is None or not _NAME.fullmatch(found[2]):
             raise ConfigurationError(f"The list {source / SUMS} is damaged; name another backup.")
         sums[found[2]] = found[1]
     for name, digest in sums.items():
@@ -312,11 +334,6 @@ def _checked(source: Path) -> dict[str, str]:
                 "another backup."
             )
     return sums
-
-
-def _is_inside(name: str) -> bool:
-    folder, _, file = name.rpartition("/")
-    return folder in ("", "key", "archive", "packs", "games") and file not in ("", ".", "..")
 
 
 def _places(source: Path, sums: Mapping[str, str], key: Path, folders: Folders) -> dict[Path, Path]:

@@ -20,8 +20,8 @@ from dealer.service.service import Service
 from dealer.service.tables.decks import RULE
 from dealer.service.tables.live_table import LiveTable
 
-AT_ONCE = 64
-"""Tables that are closed concurrently, so that they share commits."""
+AT_ONCE = 32
+"""Tables that are loaded and closed together, so that they share statements and commits."""
 
 _OPEN = """
 SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
@@ -52,24 +52,32 @@ async def close_tables(
     Yields each id with None, or with the error. `end_shuffles` ends a shuffle that waits for
     players as if its time were up; without it such a table is not closed.
     """
-    for start in range(0, len(tables), AT_ONCE):
-        part = tables[start : start + AT_ONCE]
-        closing = (_close(service, table, end_shuffles=end_shuffles) for table in part)
-        for closed in await asyncio.gather(*closing):
-            yield closed
+    part: Sequence[bytes] = ()
+    loaded: list[LiveTable | DealerError] = []
+    for start in range(0, len(tables) + AT_ONCE, AT_ONCE):
+        following = tables[start : start + AT_ONCE]
+        closing = (_close(service, each, end_shuffles=end_shuffles) for each in loaded)
+        # The next tables are read while these are written.
+        errors, next_loaded = await asyncio.gather(
+            asyncio.gather(*closing), service.lifecycle.load_together(following)
+        )
+        for table, error in zip(part, errors, strict=True):
+            yield table, error
+        part, loaded = following, next_loaded
 
 
 async def _close(
-    service: Service, table: bytes, *, end_shuffles: bool
-) -> tuple[bytes, DealerError | None]:
+    service: Service, live_table: LiveTable | DealerError, *, end_shuffles: bool
+) -> DealerError | None:
     try:
-        live_table = await service.lifecycle.load(table.hex())
+        if isinstance(live_table, DealerError):
+            return live_table
         if end_shuffles:
             await _end_shuffle(service, live_table)
         await force_close(service, live_table)
     except DealerError as error:
-        return table, error
-    return table, None
+        return error
+    return None
 
 
 async def _end_shuffle(service: Service, live_table: LiveTable) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from dealer.game.mentions import Mentions
 from dealer.proof.bundle import OPENED, read_leaves
 from dealer.proof.opened import has_part
 
@@ -14,12 +15,12 @@ from dealer.proof.opened import has_part
 class Forgotten(NamedTuple):
     """A bundle's lines without openings; `versions` are those of the openings taken away now.
 
-    `in_rules` says that the rules of the table, which are needed, have the person's name.
+    `standing` has the places where a name still is, see `Mentions.places`.
     """
 
     lines: list[bytes]
     versions: list[int]
-    in_rules: bool
+    standing: dict[str, list[int]]
 
 
 def forget(lines: list[bytes], who: str) -> Forgotten:
@@ -38,8 +39,7 @@ def forget(lines: list[bytes], who: str) -> Forgotten:
         for line in lines
         if not line.startswith(OPENED) or json.loads(line)["version"] not in versions
     ]
-    in_rules = persons.named_in(json.dumps(leaves[0]["public"]["rules"], ensure_ascii=False))
-    return Forgotten(kept, sorted(versions), in_rules)
+    return Forgotten(kept, sorted(versions), persons.names.places(kept))
 
 
 class _Persons:
@@ -49,31 +49,28 @@ class _Persons:
         taken = [leaf["public"] for leaf in leaves if leaf["type"] == "SeatTaken"]
         seated = [one for one in taken if "name" in one]  # the others are withheld already
         seat = int(who) if re.fullmatch("[1-9][0-9]{0,9}", who) else None
-        named = {one["name"] for one in seated if who == one["name"] or seat == one["seat"]}
+        asked = Mentions([who])
+        named = Mentions(
+            one["name"] for one in seated if one["name"] in asked or seat == one["seat"]
+        )
         self._keys = {one["key"] for one in seated if one["name"] in named and "key" in one}
-        self._names = {one["name"] for one in seated if self._is(one, named)}
-        words = "|".join(re.escape(name.casefold()) for name in sorted(self._names))
-        self._mentioned = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
+        self.names = Mentions(one["name"] for one in seated if self._is(one, named))
 
-    def _is(self, seated: dict[str, Any], names: set[str]) -> bool:
+    def _is(self, seated: dict[str, Any], names: Mentions) -> bool:
         return seated.get("name") in names or seated.get("key") in self._keys
-
-    def named_in(self, text: str) -> bool:
-        """Whether a text contains one of the names as a word."""
-        return self._mentioned is not None and bool(self._mentioned.search(text.casefold()))
 
     def versions(self, leaves: list[dict[str, Any]]) -> Iterator[int]:
         """The versions of the opened parts that name or quote them."""
         seats: set[int] = set()
         for leaf in leaves:
             public, type_ = leaf["public"], leaf["type"]
-            if type_ == "SeatTaken" and self._is(public, self._names):
+            if type_ == "SeatTaken" and self._is(public, self.names):
                 seats.add(public["seat"])
                 yield leaf["version"]
             elif has_part(leaf) and type_ != "SeatTaken":
                 text = public.get("text", public.get("reason", public.get("name")))
                 theirs = public.get("seat") in seats
-                if text is not None and (theirs or self.named_in(text)):
+                if text is not None and (theirs or self.names.within(text)):
                     yield leaf["version"]
             if type_ in ("SeatLeft", "SeatVacated"):
                 seats.discard(public["seat"])

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import Log, key_file
+from dealer.eventlog.high_water_mark import fence
 from dealer.eventlog.keys import (
     MASTER_BYTES,
     HouseKeys,
@@ -53,6 +54,7 @@ async def rotate(
             "mode 600, or name its own file with --house-key, here and for every server."
         )
     async with await Log.open_existing(database) as log:
+        await fence(log, file)
         admin = AdminService(log, who=who)
         new = next_file(file)
         current = await existing_house_keys(log, file)
@@ -89,6 +91,7 @@ async def retire_keys(
     file = key_file(database, house_key)
     deleted, stayed = [], []
     async with await Log.open_existing(database) as log:
+        await fence(log, file)
         admin = AdminService(log, who=who)
         current = await existing_house_keys(log, file)
         if current.earlier:

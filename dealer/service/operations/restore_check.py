@@ -22,6 +22,8 @@ import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
+from time import monotonic
 from typing import Any, NamedTuple
 
 from dealer.errors import (
@@ -39,6 +41,9 @@ from dealer.service.identity.admin import AdminService
 from dealer.service.operations.close_tables import close_tables, open_tables
 from dealer.service.service import Service
 from dealer.service.tables import archive as archived
+
+REPORT_SECONDS = 1.0
+"""Seconds from one log line about the closing of tables to the next."""
 
 MARK_SECONDS = 1.0
 """Seconds between syncs of the mark, and reads of the log's generation."""
@@ -68,6 +73,19 @@ async def log_id(log: ReadOnlyLog) -> bytes:
     """The log's identity, 8 bytes: the id of its first journal line, equal in every copy."""
     (first,) = await log.fetch_row("journal", _FIRST_LINE)
     return bytes(first)
+
+
+@dataclass
+class CloseProgress:
+    """How far the closing of a restored database's tables is; as text the end of a sentence."""
+
+    closed: int = 0
+    tables: int = 0
+
+    def __str__(self) -> str:
+        if not self.tables:
+            return ""
+        return f": {self.closed} of {self.tables} tables of the restored database are closed"
 
 
 class Home(NamedTuple):
@@ -152,7 +170,12 @@ async def _has(log: ReadOnlyLog, line: MarkRecord) -> bool:
 
 
 async def close_if_restored(
-    service: Service, log: Log, lines: Sequence[MarkRecord], *, folder: str | None
+    service: Service,
+    log: Log,
+    lines: Sequence[MarkRecord],
+    progress: CloseProgress,
+    *,
+    folder: str | None,
 ) -> bytes:
     """Close every open table if the log lacks an event of the marks' `lines`, or may lack one.
 
@@ -168,7 +191,8 @@ async def close_if_restored(
         tables = await open_tables(log)
         loss = await _loss(log, lines, home)
         if loss is not None:
-            await _close_all(service, log, tables, loss)
+            progress.tables = len(tables)
+            await _close_all(service, log, tables, loss, progress)
     await record_home(log, home)
     return (await generations(log))[-1]
 
@@ -190,7 +214,11 @@ async def _loss(
 
 
 async def _close_all(
-    service: Service, log: Log, tables: Sequence[bytes], loss: Mapping[str, Any]
+    service: Service,
+    log: Log,
+    tables: Sequence[bytes],
+    loss: Mapping[str, Any],
+    progress: CloseProgress,
 ) -> None:
     fields = {**loss, "open": len(tables)}
     if "copied" in loss:
@@ -199,10 +227,13 @@ async def _close_all(
     else:
         log_.error("database older than its mark", extra={"fields": fields})
         why = "the database is older than what players have seen"
-    closed = 0
+    reported_at = monotonic()
     async for table, error in close_tables(service, tables, end_shuffles=True):
+        if monotonic() - reported_at >= REPORT_SECONDS:
+            reported_at = monotonic()
+            log_.info("closing tables", extra={"fields": asdict(progress)})
         if error is None:
-            closed += 1
+            progress.closed += 1
         elif isinstance(error, DatabaseDamaged):
             # It cannot be played either: every load raises the same error.
             fields = {"table": table.hex(), "error": str(error)}
@@ -215,7 +246,7 @@ async def _close_all(
     admin = AdminService(log, who="dealer serve")
     number = len(await generations(log))
     await record_end(log, number)
-    await admin.note("restore", "house", why=why, details={**loss, "closed": closed})
+    await admin.note("restore", "house", why=why, details={**loss, "closed": progress.closed})
     await log.put_metadata(f"{_GENERATION}{number}", secrets.token_bytes(16))
 
 
@@ -226,7 +257,7 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
     process, that is recorded, so that the next start does not take it for a copy.
     """
     known = await generations(log)
-    database = await log.reader.identity()
+    database = await log.reader.fence(())
     while True:
         await asyncio.sleep(MARK_SECONDS)
         await asyncio.to_thread(mark.sync)
@@ -235,7 +266,9 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
             if generation is not None:
                 known.append(generation)
                 mark.begin(mark.log, generation)
-            found = await log.reader.identity()
-            if found != database and await find_lost(log, mark.records()) is None:
-                await record_home(log, Home(found, mark.folder))
-                database = found
+            found = await log.reader.fence(())
+            if found != database:
+                mark.uses(found)
+                if await find_lost(log, mark.records()) is None:
+                    await record_home(log, Home(found, mark.folder))
+                    database = found

@@ -67,8 +67,26 @@ class Checkpoints:
                 card.append(live_table.secret.slot_salt(card[0]).hex())
             edge, root = [node.hex() for node in live_table.tree.edge], live_table.tree.root()
             if await live_table.wait_committed(version):
-                note = self._executor.sign(live_table, version, root)
-                return Snapshot(version, state, edge, note)
+                return Snapshot(version, state, edge, self._note(live_table, version, root))
+
+    async def head(self, live_table: LiveTable) -> tuple[int, str]:
+        """(size, note) of a checkpoint over everything on disk, for one client: it is not stored.
+
+        It has the cosignatures that this process has pushed.
+        """
+        while True:
+            version, root = live_table.table.version, live_table.tree.root()
+            if await live_table.wait_committed(version):
+                return version, self._note(live_table, version, root)
+
+    def _note(self, live_table: LiveTable, size: int, root: bytes) -> str:
+        """The signed note of a checkpoint; all who come back to a table at once share it."""
+        pushed = live_table.pushed.get(size)
+        if pushed is not None and read_checkpoint(pushed).root == root:
+            return pushed
+        if live_table.signed[:2] != (size, root):
+            live_table.signed = size, root, self._executor.sign(live_table, size, root)
+        return live_table.signed[2]
 
     async def checkpoint(
         self, live_table: LiveTable, *, writing: Callable[[], None] | None = None

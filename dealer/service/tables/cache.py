@@ -171,10 +171,14 @@ class TableCache:
     # Bytes
 
     @property
+    def used(self) -> int:
+        """The bytes that `bytes_bound` bounds: of tables, recent events, and timers of others."""
+        return self.bytes + self._recent.bytes + ASLEEP_BYTES * len(self.asleep)
+
+    @property
     def full(self) -> bool:
         """Whether the bound on bytes is exceeded."""
-        asleep = ASLEEP_BYTES * len(self.asleep)
-        return self.bytes + self._recent.bytes + asleep > self.bytes_bound
+        return self.used > self.bytes_bound
 
     def weigh(self, live_table: LiveTable) -> None:
         """Update the size of a table, and evict others if the sum exceeds a bound."""

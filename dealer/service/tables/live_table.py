@@ -157,6 +157,7 @@ class LiveTable:
     stored_commands: RecentCommands = field(default_factory=RecentCommands)
     cosigned: int = 0  # the stream's count of cosignatures that subscribers have been sent
     pushed: dict[int, str] = field(default_factory=dict)  # cosigned notes as last pushed, by size
+    signed: tuple[int, bytes, str] = (0, b"", "")  # size, root and note of the newest signed head
     # Decided again after a reload.
     pending_retries: list[CommandExecution] = field(default_factory=list)
     pending_rejections: list[PendingRejection] = field(default_factory=list)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from copy import copy
 
 from dealer.errors import DatabaseDamaged, DealerError
-from dealer.eventlog import EventRecord, Log
+from dealer.eventlog import EventRecord, ReadOnlyLog
 from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.read_only_log import LogEnd
 from dealer.eventlog.rows import leaf_of
@@ -31,7 +32,7 @@ class Loader:
 
     def __init__(
         self,
-        log: Log,
+        log: ReadOnlyLog,
         secrets: RoundSecretCache,
         reader: EventReader,
         stored: StoredSavepoints,
@@ -44,6 +45,12 @@ class Loader:
         self._reader = reader
         self._stored = stored
         self._insecure_decks = insecure_decks
+
+    def reading(self, log: ReadOnlyLog) -> Loader:
+        """This loader over another view of the same log."""
+        loader = copy(self)
+        loader._log = log
+        return loader
 
     async def load(self, table: bytes) -> LiveTable:
         """The table as the log has it, checked against its checkpoints; version 0 if none.
@@ -65,15 +72,14 @@ class Loader:
 
     async def _load(self, table: bytes) -> LiveTable:
         self._secrets.forget(table)
-        if await self._log.head(table) is None:
-            return LiveTable(table, table.hex())  # it may be about to begin
-        newest = await self._log.newest_checkpoint(table)
-        if newest is not None and newest[0] >= STORE_EVERY:
-            live_table = await self._load_from_savepoint(table, newest)
+        end = await self._end(table)
+        if end.signed is not None and end.signed >= STORE_EVERY:
+            live_table = await self._load_from_savepoint(table, end)
             if live_table is not None:
                 return live_table
         live_table = LiveTable(table, table.hex())
-        await self._fold(live_table, newest)
+        if end.version:  # else it may be about to begin
+            await self._fold(live_table, end)
         return live_table
 
     async def _end(self, table: bytes) -> LogEnd:
@@ -87,36 +93,36 @@ class Loader:
             raise tampered(table.hex())
         return end
 
-    async def _load_from_savepoint(self, table: bytes, newest: tuple[int, str]) -> LiveTable | None:
+    async def _load_from_savepoint(self, table: bytes, end: LogEnd) -> LiveTable | None:
         """None if the table has no savepoint, or if the log does not follow from it."""
-        live_table = await self._stored.find(table, upto=newest[0])
+        live_table = await self._stored.find(table, upto=end.signed or 0)
         if live_table is None:
             return None
         try:
-            await self._fold(live_table, newest)
+            await self._fold(live_table, end)
         except Exception as error:  # also of events that do not fit the state
             self._stored.refuse(table, error)
             return None
         self._stored.used += 1
         return live_table
 
-    async def _fold(self, live_table: LiveTable, newest: tuple[int, str] | None) -> None:
-        """Evolve the table with the rest of the log, and check the rows against `newest`."""
+    async def _fold(self, live_table: LiveTable, end: LogEnd) -> None:
+        """Evolve the table with the rest of the log, and check the rows against its checkpoint."""
         table, start = live_table.id, live_table.table.version
-        upto, _, opened = await self._end(table)  # only an open round needs its secret
+        upto, _, opened, signed_upto, note = end  # only an open round needs its secret
         # Read after the end: a checkpoint is written in the transaction of the events it is due at.
         signed = await self._log.signed_sizes(table, after=start)
         fault: Exception | None = None
-        size, root = 0 if newest is None else newest[0], b""
-        if newest is not None and start:
-            _, root = self._secrets.signed(live_table, newest[1])
+        size, root = signed_upto or 0, b""
+        if note is not None and start:
+            _, root = self._secrets.signed(live_table, note)
             self._check_start(live_table, opened, root if start == size else None)
         async for rows in self._log.stream(table, after=start, upto=upto, chunk=SLICE):
             for row in rows:
                 if row.version != live_table.tree.size + 1:
                     break
-                if row.version == 1 and newest is not None:
-                    _, root = self._secrets.signed(live_table, newest[1], key=_key_in(row))
+                if row.version == 1 and note is not None:
+                    _, root = self._secrets.signed(live_table, note, key=_key_in(row))
                 _add_row(live_table, row)
                 if row.version == size and live_table.tree.root() != root:
                     raise tampered(live_table.table_id)

@@ -3,7 +3,7 @@
  * bundle are saved. A bundle inside the page is base64, so that all of its bytes stay unchanged.
  */
 
-import { serverUrl, tableUrl } from "../server_url.js";
+import { fetchPatiently, serverUrl, tableUrl } from "../server_url.js";
 
 const EMBEDDED_ID = "bundle";
 const AUDIT_PATH = /\/tables\/([0-9a-f]{32})\/audit$/;
@@ -32,8 +32,8 @@ export const tableOf = ({ pathname }) => AUDIT_PATH.exec(pathname)?.[1] ?? null;
  */
 export async function fetchBundle(table, token) {
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(tableUrl(table, "/bundle.jsonl"), { headers, cache: "no-store" })
-    .catch(() => null);
+  const url = tableUrl(table, "/bundle.jsonl");
+  const response = await fetchPatiently(url, { headers, cache: "no-store" });
   if (response === null) throw new NoBundle("network");
   if (response.status === 401) throw new NoBundle("private");
   if (response.status === 404) throw new NoBundle("unknown");
@@ -76,7 +76,7 @@ export function ownHtml() {
 
 /** Fetch the self-contained page from the server; null if that fails. */
 export async function fetchPage() {
-  const response = await fetch(serverUrl("audit.html")).catch(() => null);
+  const response = await fetchPatiently(serverUrl("audit.html"));
   return response?.ok ? response.text() : null;
 }
 

@@ -64,6 +64,7 @@ export class Connection {
   emitter = new Emitter();
   /** @type {ConnectionStatus} */
   status = { state: "connecting", since: Date.now(), error: null };
+  #zero = Date.now() - now(); // the server's time when the monotonic clock was 0
   #WebSocketClass;
   #policy;
   /** @type {Map<number, PendingRequest>} */
@@ -120,6 +121,11 @@ export class Connection {
       globalThis.addEventListener("online", this.#onPageActive);
       document.addEventListener("visibilitychange", this.#onPageActive);
     }
+  }
+
+  /** The server's time, in milliseconds since 1970; that of the device may be off. */
+  get serverTime() {
+    return Math.round(this.#zero + now());
   }
 
   async close() {
@@ -201,6 +207,7 @@ export class Connection {
   #hello() {
     const onResult = (result) => {
       this.#byTable = result.by_table === true;
+      if (Number.isSafeInteger(result.at)) this.#zero = result.at - now();
       this.#identified = true;
       this.#onConnected();
       this.#sendAll();

@@ -3,7 +3,7 @@
  * cosignatures of checkpoints. Verified heads are stored first.
  */
 
-import { CHECKPOINT_TYPES } from "../verify.js";
+import { CHECKPOINT_TYPES, readCheckpoint } from "../verify.js";
 import { cosign } from "./cosigner.js";
 import { Entropy } from "./entropy.js";
 import { ConfigurationError } from "./errors.js";
@@ -88,8 +88,8 @@ export class DueRequests {
     const { key } = this.#verifier.players.get(this.#verifier.seat);
     if (!note || !this.cosigner || this.cosigner.key !== key) return;
     const cosignature = await this.cosignature(note);
-    const { size } = await this.#request("table.cosign", { cosignature });
-    this.cosigned = Math.max(this.cosigned, size);
+    await this.#request("table.cosign", { cosignature });
+    this.cosigned = Math.max(this.cosigned, readCheckpoint(note).size);
     this.#onCosigned();
   }
 

@@ -64,6 +64,10 @@ class House {
     return this.#connection.status;
   }
 
+  get serverTime() {
+    return this.#connection.serverTime;
+  }
+
   get cosigner() {
     return this.#options.cosigner?.key ?? null;
   }
@@ -237,6 +241,7 @@ class House {
    */
   async #begin(method, params, session) {
     const { id, store, verifier, due } = session;
+    const seated = verifier.seat !== null;
     let table = this.#tables.get(id);
     const result = await this.#request(method, params, (answer) => {
       if (session.error !== null) {
@@ -249,7 +254,14 @@ class House {
       }
       session.begin(answer, { shared: "ticket" in params || "jwt" in params });
     });
-    return this.#upToDate(table, result.version);
+    await this.#upToDate(table, result.version);
+    if (method === "table.join" && table.seat !== null && !seated) {
+      const player = session.verifier.players.get(table.seat);
+      const own = player?.name === params.name && player?.key === (params.key ?? null);
+      // With a ticket or a JWT, name and key may be those of the player's other device.
+      if (!player || !(own || "ticket" in params || "jwt" in params)) session.accuse(method);
+    }
+    return table;
   }
 
   #request(method, params, onResult) {

@@ -1,7 +1,8 @@
 /** A table as the program sees it: its verified state, and a method for each command. */
 
-import { INSECURE, PRACTICE } from "../verify.js";
-import { Refused, badRequest, optionsOf } from "./errors.js";
+import { INSECURE, PRACTICE, readCheckpoint } from "../verify.js";
+import { confirmed, placeOf } from "./answers.js";
+import { DealerError, Refused, badRequest, optionsOf } from "./errors.js";
 import { markersFold } from "./markers.js";
 import { pastState, tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
@@ -222,7 +223,7 @@ export class RemoteTable {
   /** @type {Declared["draw"]} */
   async draw(count = 1, options = {}) {
     const { end = "top" } = optionsOf(options, "end");
-    return this.#changeAndSee("deck.draw", { count, from: end });
+    return (await this.call("deck.draw", { count, from: end })).cards;
   }
 
   async burn(count = 1) {
@@ -297,7 +298,8 @@ export class RemoteTable {
   /** @type {Declared["pileDraw"]} */
   async pileDraw(pile, count = null, options = {}) {
     const { end, cards, all } = optionsOf(options, "end", "cards", "all");
-    return this.#changeAndSee("pile.draw", { pile, count, from: end, cards: listOf(cards), all });
+    const params = { pile, count, from: end, cards: listOf(cards), all };
+    return (await this.call("pile.draw", params)).cards;
   }
 
   /** @type {Declared["move"]} */
@@ -321,6 +323,9 @@ export class RemoteTable {
   /** @type {Declared["call"]} */
   async call(method, params = {}) {
     const members = { cmd: randomId(), ...definedMembers(params) };
+    const verifier = this.#verifier;
+    const { version, seat } = verifier;
+    const before = placeOf(verifier);
     let result = null;
     for (let attempt = 0; result === null; attempt++) {
       try {
@@ -330,15 +335,33 @@ export class RemoteTable {
         await this.sealed();
       }
     }
-    await this.until((table) => table.version >= result.version);
-    return result;
+    await this.#reached(method, result, version);
+    const made = this.history.filter((event) =>
+      event.version > version && event.version <= result.version);
+    if (made.length < result.version - version) {
+      throw new DealerError(`The server did ${method}, and sent a snapshot of the table in place ` +
+        "of its events: what it brought is in the table's state.");
+    }
+    const seats = [seat, verifier.seat];
+    const command = { method, params: members, result, before, seats, faces: verifier.faces };
+    return this.#checked(method, () => confirmed(made, command));
   }
 
-  /** Run a command that brings cards; their codes, as this client saw them opened. */
-  async #changeAndSee(method, params) {
-    const round = this.round;
-    const { slots } = await this.call(method, params);
-    return slots.map((slot) => this.#verifier.faces.get(`${round}/${slot}`) ?? UNKNOWN);
+  /** Wait for the version in an answer, which is not before that at which it was asked. */
+  async #reached(method, { version }, since) {
+    this.#checked(method, () => Number.isSafeInteger(version) && version >= since);
+    await this.until((table) => table.version >= version);
+  }
+
+  /** What `check` returns; if it returns nothing, or throws, the answer is held against the house. */
+  #checked(method, check) {
+    let value = null;
+    try {
+      value = check();
+    } catch {
+      // The answer has not the form of an answer to this method.
+    }
+    return value || this.#session.accuse(method);
   }
 
   async leave() {
@@ -364,16 +387,28 @@ export class RemoteTable {
   /** @type {Declared["stateAt"]} */
   async stateAt(version) {
     const { state } = await this.#session.request("table.state", { at: version });
-    return pastState(this.id, state);
+    return this.#checked("table.state", () => {
+      const past = pastState(this.id, state);
+      const { number, stacks = {} } = past.round ?? {};
+      const { faces } = this.#verifier;
+      const asOpened = Object.values(stacks).flat().every(({ slot, card }) =>
+        card === null || card === (faces.get(`${number}/${slot}`) ?? card));
+      return asOpened && past.version === version && past.key === this.key ? past : null;
+    });
   }
 
   async bundle() {
-    return this.#session.request("audit.bundle", {});
+    const since = this.version;
+    const result = await this.#session.request("audit.bundle", {});
+    await this.#reached("audit.bundle", result, since);
+    return this.#checked("audit.bundle", () =>
+      result.url === `/tables/${this.id}/bundle.jsonl` && result);
   }
 
   async cosign(note) {
     const cosignature = await this.#session.due.cosignature(note);
-    return (await this.#session.request("table.cosign", { cosignature }, { changes: true })).size;
+    await this.#session.request("table.cosign", { cosignature }, { changes: true });
+    return readCheckpoint(note).size;
   }
 }
 

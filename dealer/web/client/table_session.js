@@ -368,6 +368,18 @@ export class TableSession {
     }
   }
 
+  /**
+   * Leave the table, because the answer to `method` is not what its events say.
+   *
+   * @param {string} method
+   * @returns {never}
+   */
+  accuse(method) {
+    const message = `The server's answer to ${method} is not what the table's events say.`;
+    this.#leaveCheater(new HouseCheated(message, { evidence: this.verifier.evidence(message) }));
+    throw this.error;
+  }
+
   /** Store the evidence, give up the seat, and end the session. */
   #leaveCheater(fault) {
     this.evidence = fault.evidence;

@@ -11,7 +11,7 @@ import { phraseOf } from "./selectors.js";
 const SHOWN_MS = 7000;
 
 export const bubbleElement = () =>
-  element("span", { class: "bubble", "aria-hidden": "true", hidden: true });
+  element("span", { class: "bubble", "aria-hidden": "true", hidden: true, translate: "no" });
 
 export class Bubbles {
   #texts = new Map();

@@ -21,7 +21,7 @@ import { statusOf } from "./wording.js";
 
 export class Header {
   #page;
-  #name = element("h1", { dir: "auto" });
+  #name = element("h1", { dir: "auto", translate: "no" });
   #status = element("span");
   #people = element("span", { class: "people" });
   #say;

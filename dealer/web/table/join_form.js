@@ -21,9 +21,12 @@ export function storedName() {
  */
 export function inviteIn(text) {
   const hash = text.includes("#") ? text.slice(text.indexOf("#") + 1) : text;
-  const given = new URLSearchParams(hash).get("invite");
+  const given = secretIn(new URLSearchParams(hash), "invite");
   return given ?? (/^[!-~]{16,}$/.test(text) && !/[/#]/.test(text) ? text : null);
 }
+
+/** A secret of a link, without what the text around the link left at its end; null without one. */
+const secretIn = (given, name) => given.get(name)?.replace(/[^\w-]+$/, "") ?? null;
 
 /** Keep that this browser's player was removed for a reason, and under which name. */
 export function keepRemoval(id, { version, public: { reason } }, name) {
@@ -52,7 +55,7 @@ function removalKept(id, table) {
 export function takeLink(id) {
   const [inviteKey, greetingKey] = [`dealer/page/invite/${id}`, `dealer/page/greeting/${id}`];
   const given = new URLSearchParams(location.hash.slice(1));
-  const [ticket, seat] = [given.get("ticket"), given.get("seat")];
+  const [ticket, seat] = [secretIn(given, "ticket"), secretIn(given, "seat")];
   const invite = inviteIn(location.hash || "#");
   if (invite !== null) remember(inviteKey, invite, tabStored);
   if (given.has("by")) remember(greetingKey, location.hash.slice(1), tabStored);

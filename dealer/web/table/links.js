@@ -41,7 +41,7 @@ async function showLink(page, { title, intro, shared = false }, members) {
   const fragment = members.size === 0 ? "" : `#${members}`;
   const link = tableUrl(page.table.id, fragment);
   const status = element("p", { role: "status", class: "muted" });
-  const address = element("code", { class: "address", dir: "ltr" }, link);
+  const address = element("code", { class: "address", dir: "ltr", translate: "no" }, link);
   const copy = async () => {
     getSelection().selectAllChildren(address);
     try {

@@ -19,7 +19,7 @@ export class Log {
   #page;
   #lines;
   #list = element("div", {
-    role: "log", "aria-live": "off", "aria-label": texts.log, tabindex: 0,
+    role: "log", "aria-live": "off", "aria-label": texts.log, tabindex: 0, translate: "no",
   });
   #follows = true; // not scrolled away from the end
   #lastAnnounced = 0; // id of a line

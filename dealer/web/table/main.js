@@ -80,6 +80,11 @@ class TablePage {
   /** @type {Promise<any>} */
   #pending = Promise.resolve(); // settles when every action so far is done or refused
 
+  /** The time by which the server dates events, in milliseconds since 1970. */
+  get serverTime() {
+    return this.#house.serverTime;
+  }
+
   /** The slots of the selected cards of the hand, from left to right. */
   get slots() {
     return this.hand.chosen;

@@ -10,6 +10,7 @@ import { plainName } from "./pile_names.js";
 import {
   freePileName, nameAt, ownCards, passedTo, pileName, pilesShown,
 } from "./selectors.js";
+import { letterOf } from "./shortcuts.js";
 import { pileTitle } from "./wording.js";
 
 /** What can be done with cards of the hand, in the order of the menu. */
@@ -126,7 +127,7 @@ function pictureOf(table, slots) {
 
 /** The keys 1 to 9 choose the seat of that number. */
 function onDigit(event, seats, close) {
-  const seat = Number(event.key);
+  const seat = Number(letterOf(event));
   if (!seats.includes(seat)) return;
   event.preventDefault();
   close(seat);

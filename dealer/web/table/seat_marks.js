@@ -25,7 +25,7 @@ export function marksOf({ table, markers }, seat) {
 
 /** A player's chip: the initials in the seat's colour; a ring at the player's turn. */
 export function chipElement() {
-  return element("span", { class: "chip", "aria-hidden": "true" });
+  return element("span", { class: "chip", "aria-hidden": "true", translate: "no" });
 }
 
 /** @param {HTMLElement} chip from `chipElement` */

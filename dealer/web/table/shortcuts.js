@@ -6,6 +6,20 @@ import { table as texts } from "../texts.js";
 import { ACTIONS, isVisible } from "./actions.js";
 
 const SETTING = "dealer/page/keys";
+const LATIN = /^[a-z0-9]$/;
+
+/**
+ * The letter or digit of a key, on any keyboard: the Latin one at its place where it writes another,
+ * as on a Cyrillic keyboard, or none, as while a word is composed; otherwise what the key writes.
+ *
+ * @param {KeyboardEvent} event
+ */
+export function letterOf({ key, code, shiftKey }) {
+  const written = key.length === 1 ? key.toLowerCase() : key;
+  if (LATIN.test(written)) return written;
+  const place = shiftKey ? /^Key([A-Z])$/ : /^(?:Key|Digit)([A-Z0-9])$/;
+  return place.exec(code)?.[1].toLowerCase() ?? written;
+}
 
 /**
  * Listens on the whole page, but not to fields, open dialogs, or combinations with ctrl, alt or the
@@ -33,7 +47,7 @@ export class Shortcuts {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest?.("input, textarea, select") || event.repeat) return;
     if (document.querySelector("dialog[open]") !== null) return;
-    const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const letter = this.#keys.has(event.key) ? event.key : letterOf(event);
     const shifted = event.shiftKey && /^[a-z]$/.test(letter);
     const name = shifted ? `Shift+${letter.toUpperCase()}` : letter;
     const run = this.#keys.get(name);

@@ -9,11 +9,9 @@ export class TurnClock {
   #page;
   /** @type {any} */
   #timer = null;
-  /** @type {HistoryFold<number>} when the last turn began, by the clock of this device */
-  #began = new HistoryFold(0, (began, { type, at, live, public: event }) => {
-    if (type !== "NoteAdded" || event.kind !== "turn") return began;
-    return live ? Date.now() : Math.min(at, Date.now());
-  });
+  /** @type {HistoryFold<number>} when the last turn began, by the server's clock */
+  #began = new HistoryFold(0, (began, { type, at, public: event }) =>
+    (type === "NoteAdded" && event.kind === "turn" ? at : began));
 
   constructor(page) {
     this.#page = page;
@@ -29,7 +27,7 @@ export class TurnClock {
   }
 
   #show(began, length) {
-    const left = Math.max(0, 1 - (Date.now() - began) / length);
+    const left = Math.min(Math.max(0, 1 - (this.#page.serverTime - began) / length), 1);
     showLeft(left);
     const step = Math.max(STEP_MIN_MS, length / STEPS);
     if (left > 0) this.#timer = setTimeout(() => this.#show(began, length), step);

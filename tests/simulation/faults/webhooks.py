@@ -16,11 +16,10 @@ async def webhook_failure_counts_as_delivered(send: Any, self: Delivery, entry: 
         await send(self, entry)
 
 
-@fault_of(Delivery, "attempt")
-async def webhook_page_stored_after_its_first_attempt(attempt: Any, self: Delivery) -> None:
-    """The position moves past a page that was not delivered, if the node stops in between."""
-    try:
-        await attempt(self)
-    except DeliveryFailed:
-        if not self.delivered:
-            raise
+@fault_of(Delivery, "_accepted")
+def webhook_position_stored_past_what_waits(
+    accepted: Any, self: Delivery, table: Any, sending: Any
+) -> None:
+    """The position moves past an event that was not delivered, if the node stops in between."""
+    accepted(self, table, sending)
+    self.position = sending.entry.position

@@ -1,0 +1,31 @@
+"""Docstrings that are published, also where `python -OO` has left them out."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+def restore(*prefixes: str) -> None:
+    """Read the docstrings of imported modules with these names from their source, if need be.
+
+    To be called before their classes, functions and methods are described to others.
+    """
+    if sys.flags.optimize < 2:
+        return
+    for name, module in list(sys.modules.items()):
+        if name.startswith(prefixes):
+            source = "".join(linecache.getlines(module.__file__ or ""))
+            _restore(vars(module), ast.parse(source))
+
+
+def _restore(named: Mapping[str, Any], within: ast.Module | ast.ClassDef) -> None:
+    for node in within.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if (text := ast.get_docstring(node, clean=False)) is not None:
+                named[node.name].__doc__ = text
+            if isinstance(node, ast.ClassDef):
+                _restore(vars(named[node.name]), node)
