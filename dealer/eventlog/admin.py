@@ -262,6 +262,8 @@ def delete_archived_rows(
     `models` are the names of the read models. The table's `stream` row is kept, so that its id
     cannot be used again.
     """
+    if connection.dialect.name == "sqlite":  # a name must not be left in a free page
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
     number = _number(connection, table)
     low = connection.execute(
         select(func.min(event.c.version)).where(event.c.stream == number)

@@ -4,8 +4,8 @@
 
 `table` is the table's id of 16 bytes, `salt` 32 random bytes, others for each event. `part` are the
 members of the event that its class names in `OPENED`; all other members are in the leaf. Part and
-salt, the *opening*, travel beside the leaf. Without them nothing tells the part, and no guess of it
-can be confirmed.
+salt, the *opening*, travel beside the leaf. Without them the part is unknown, and no guess can be
+confirmed.
 """
 
 from __future__ import annotations

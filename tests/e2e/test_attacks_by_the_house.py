@@ -78,7 +78,8 @@ async def test_one_player_is_shown_another_event(malicious: MaliciousServer) -> 
 
     def alter(_: LiveTable, notice: CommitNotice) -> CommitNotice:
         entries = [
-            replace(entry, leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
+            replace(entry, leaf=entry.leaf.replace(f'"at":{entry.at}', f'"at":{entry.at + 1}'))
+            for entry in notice.entries
         ]
         return replace(notice, entries=entries)
 
@@ -88,7 +89,7 @@ async def test_one_player_is_shown_another_event(malicious: MaliciousServer) -> 
         async with client(malicious.url, "Cleo") as cleo:
             cleo.table = await cleo.house.join(clients.id)
             assert ada.table.seats[3] == "Cleo"
-            await bob.table.until(lambda table: table.seats.get(3) == "Clio")
+            await bob.table.until(lambda table: table.seats.get(3) == "Cleo")
             await ada.table.round_open(entropy="house")
             await ada.table.shuffle()
             evidence = await detects_cheating(bob, ANOTHER_LOG)

@@ -132,5 +132,13 @@ def check_lengths(rows: list[tuple[str, str, bytes | None, bytes | None]]) -> No
     for kind, _, hidden, _ in rows:
         if hidden is not None:
             lengths[kind].add(len(hidden))
-    assert {"CardsSwapped", "CardDrawn", "CardMoved", "CardPeeked", "RoundOpened"} == set(lengths)
+    assert {
+        "CardsSwapped",
+        "CardDrawn",
+        "CardMoved",
+        "CardPeeked",
+        "RoundOpened",
+        "SeatTaken",
+        "TableOpened",
+    } == set(lengths)
     assert all(len(one) == 1 for one in lengths.values()), lengths

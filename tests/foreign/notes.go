@@ -34,8 +34,7 @@ type line struct {
 	Bundle     string
 	Origin     string
 	Checkpoint string
-	Type       string
-	Public     struct{ Key string }
+	Opened     *struct{ Key string }
 }
 
 // A tree keeps the hashes of a growing log in the order in which tlog stores them.
@@ -203,12 +202,16 @@ func check(bundle, key, proofs string) error {
 			cosigned += players
 			return err
 		}
-		if raw, err := hex.DecodeString(read.Public.Key); err == nil && read.Type == "SeatTaken" && len(raw) == 32 {
+		if read.Opened == nil {
+			return t.add(append([]byte(nil), text...))
+		}
+		// Only the opening of a SeatTaken has a key.
+		if raw, err := hex.DecodeString(read.Opened.Key); err == nil && len(raw) == 32 {
 			if player := (cosigner{raw}); !isKnown(known, player.Name()) {
 				known = append(known, player)
 			}
 		}
-		return t.add(append([]byte(nil), text...))
+		return nil
 	})
 	if err == nil && proofs != "" {
 		err = eachLine(proofs, func(_ int, text []byte) error {

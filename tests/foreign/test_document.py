@@ -24,6 +24,7 @@ SENTENCES = [
     "The first swap is of places 51 and ",
     "Slot ",
     "Signature Verified Successfully",
+    "Version 2 opens to {",
 ]
 
 
@@ -68,6 +69,7 @@ def test_the_openssl_commands_verify_a_bundle(bundle: Path, tables: list[Played]
         ('"type":"CardsSwapped"', "commit", 1),
         ('"type":"CardShown"', "salt", 2),
         ('"bundle":', "key", 3),
+        ('"opened":', "salt", 4),
     ],
 )
 def test_the_openssl_commands_detect_a_fault(
@@ -81,7 +83,7 @@ def test_the_openssl_commands_detect_a_fault(
     lines[at] = start + name + ("1" if value[0] == "0" else "0") + value[1:]
     bundle.write_text("\n".join(lines), "utf-8")
     output = run(BY_OPENSSL, bundle).stdout
-    assert [sentence in output for sentence in SENTENCES] == [n != missing for n in range(4)]
+    assert [sentence in output for sentence in SENTENCES] == [n != missing for n in range(5)]
 
 
 def test_the_other_commands_verify_a_bundle(bundle: Path) -> None:

@@ -71,7 +71,8 @@ def stored_leaves(folder: Path, table: str) -> list[str]:
     found = []
     for text in filter(lambda one: one.endswith("}}"), stored_objects(folder)):
         assert json.loads(text)["table"] == table
-        found.append(text[text.index('"event":') + len('"event":') : -1])
+        beside = text[text.index('"event":') + len('"event":') : -1]
+        found.append(beside.partition(',"opened":')[0])
     return found
 
 
