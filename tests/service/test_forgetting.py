@@ -15,6 +15,11 @@ NAME = "Zephyrine"
 HOST = Actor(host=True)
 
 
+def files_with(text: str, folder: Path) -> list[str]:
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return [file.name for file in files if text.encode() in file.read_bytes()]
+
+
 async def test_the_name_is_in_no_file(tmp_path: Path) -> None:
     address, folder = f"sqlite:///{tmp_path / 'dealer.db'}", tmp_path / "archive"
     folder.mkdir()
@@ -29,8 +34,7 @@ async def test_the_name_is_in_no_file(tmp_path: Path) -> None:
     async with await Log.open_existing(address) as log:
         archiver = Archiver(log, address, folder, who="operator", why="asked")
         found = await archiver.forget(live_table.id, NAME)
-    assert (found.versions, found.in_rules) == ([1, 2, 4, 5], False)
-    files = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert [file.name for file in files if NAME.encode() in file.read_bytes()] == []
+    assert (found.versions, found.standing) == ([1, 2, 4, 5], {})
+    assert files_with(NAME, tmp_path) == []
     report = verify(read((folder / f"{live_table.table_id}.jsonl").read_bytes()))
     assert (report.fault, report.withheld_parts) == (None, found.versions)
