@@ -15,9 +15,9 @@ NAME = "Zephyrine"
 HOST = Actor(host=True)
 
 
-def files_with(text: str, folder: Path) -> list[str]:
+def files_with_the_name(folder: Path) -> list[str]:
     files = [file for file in folder.rglob("*") if file.is_file()]
-    return [file.name for file in files if text.encode() in file.read_bytes()]
+    return [file.name for file in files if NAME.encode() in file.read_bytes()]
 
 
 async def test_the_name_is_in_no_file(tmp_path: Path) -> None:
@@ -30,11 +30,11 @@ async def test_the_name_is_in_no_file(tmp_path: Path) -> None:
         await service.execute(live_table, AddNote(Actor(seat=2), "chat", f"hello, {NAME}"))
         await service.execute(live_table, VacateSeat(HOST, 1, f"{NAME} is gone"))
         await service.execute(live_table, CloseTable(HOST))
-    assert NAME.encode() in (tmp_path / "dealer.db").read_bytes()
+    assert files_with_the_name(tmp_path) == ["dealer.db"]
     async with await Log.open_existing(address) as log:
         archiver = Archiver(log, address, folder, who="operator", why="asked")
         found = await archiver.forget(live_table.id, NAME)
     assert (found.versions, found.standing) == ([1, 2, 4, 5], {})
-    assert files_with(NAME, tmp_path) == []
+    assert files_with_the_name(tmp_path) == []
     report = verify(read((folder / f"{live_table.table_id}.jsonl").read_bytes()))
     assert (report.fault, report.withheld_parts) == (None, found.versions)
