@@ -51,7 +51,7 @@ class Shown:
         self.faces: set[tuple[str, int, str]] = set()
 
     def add(self, entry: EventRecord) -> None:
-        if entry.seat is not None:
+        if entry.seat:  # not what is opened to all
             table, card = json.loads(entry.leaf)["table"], json.loads(entry.private)["card"]
             self.faces.add((table, entry.seat, card))
 
@@ -62,8 +62,8 @@ class Shown:
             for leaf in leaves:
                 public += _DECK.sub("", leaf)
                 if '"type":"SeatTaken"' in leaf:
-                    taken = json.loads(leaf)["public"]
-                    seats |= {(table, taken["seat"])} if taken["name"] == name else set()
+                    seat = json.loads(leaf)["public"]["seat"]
+                    seats |= {(table, seat)} if witness.takers[leaf] == name else set()
         own = {card for table, seat, card in self.faces if (table, seat) in seats}
         return {card for card in deck if card not in own and f'"{card}"' not in public}
 

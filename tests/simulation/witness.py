@@ -30,6 +30,7 @@ class Witness:
         self.log: dict[str, list[str]] = {}
         self.types: dict[str, list[str]] = {}
         self.ever: dict[tuple[str, int], set[str]] = {}
+        self.takers: dict[str, str] = {}  # who took a seat, by the leaf
         self.commands: dict[tuple[str, str], int] = {}
         self.answers: dict[str, tuple[str, str]] = {}
         self.acknowledged: dict[str, dict[str, int]] = {}
@@ -80,6 +81,8 @@ class Witness:
                 leaves.append(leaf)
                 types.append(row.type)
                 self.ever.setdefault((table, row.version), set()).add(leaf)
+                if row.type == "SeatTaken":
+                    self.takers[leaf] = row.members()["name"]
                 if row.command is not None:
                     name = table, row.command
                     if name in self.commands:
@@ -89,7 +92,7 @@ class Witness:
                     self.commands[name] = row.version
                 self._seats_left += row.type in ("SeatLeft", "SeatVacated")
                 if row.type == "NoteAdded":
-                    self._noted(table, json.loads(leaf))
+                    self._noted(table, json.loads(leaf) | {"public": row.members()})
 
     def _noted(self, table: str, note: Members) -> None:
         """A player's notes begin with the name of the player, who holds the seat then."""
@@ -105,8 +108,8 @@ class Witness:
         holder = None
         types, leaves = self.types.get(table, ()), self.log.get(table, ())
         for kind, leaf in zip(types[:version], leaves, strict=False):
-            if kind == "SeatTaken" and (taken := json.loads(leaf)["public"])["seat"] == seat:
-                holder = taken["name"]
+            if kind == "SeatTaken" and json.loads(leaf)["public"]["seat"] == seat:
+                holder = self.takers[leaf]
         return holder
 
     # Frames
@@ -157,7 +160,9 @@ class Witness:
 
     def _event(self, name: str, event: Members) -> None:
         table, version = event["table"], event["version"]
-        leaf = canonical.encode({k: v for k, v in event.items() if k != "private"}).decode()
+        leaf = canonical.encode(
+            {k: v for k, v in event.items() if k not in ("private", "opened")}
+        ).decode()
         if leaf not in self.ever.get((table, version), ()):
             self._world.fault(f"{name} received a version {version} that is not in the log")
         self.received[table] = max(version, self.received.get(table, 0))
