@@ -1972,12 +1972,14 @@ function counted(report) {
   const times = (count) => `${count} time${count === 1 ? "" : "s"}`;
   return [
     ...ofPractice(report),
-    `Rounds: ${r.rounds}, ${r.open_rounds} of them still open and so not proved.`,
+    `Rounds: ${r.rounds}` +
+      (r.open_rounds > 0 ? `, ${r.open_rounds} of them still open and so not proved.` : "."),
     `Shuffles: ${r.shuffles}, ${r.voided} of them voided, ${r.house_only} without any player's` +
-      " bytes: these prove only that the cards were fixed before the deal.",
+      ` bytes${r.house_only > 0 ? ": these prove only that the cards were fixed before the deal" : ""}.`,
     `Seats left out of a shuffle: ${r.left_out}; that did not reveal their bytes: ${r.withheld}.` +
       " Only the players concerned know whether the house reports that correctly.",
-    `Reused nonces: ${r.reused}. A reused nonce harms only the player who sent it.`,
+    `Reused nonces: ${r.reused}.` +
+      (r.reused > 0 ? " A reused nonce harms only the player who sent it." : ""),
     `Draws that did not take the top card: ${r.not_top}.`,
     `Cosignatures: ${r.cosigned}.`,
     ...cosigners.map(({ key, name, count, size }) =>

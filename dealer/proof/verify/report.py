@@ -218,17 +218,21 @@ class Report:
         if self.practice is not None:
             yield from self.practice.sentences(faulty=self.fault is not None)
         r = self.remarks
-        yield f"Rounds: {r.rounds}, {r.open_rounds} of them still open and so not proved."
+        # What a count means is said where there is something to count.
+        still_open = f", {r.open_rounds} of them still open and so not proved"
+        yield f"Rounds: {r.rounds}{still_open if r.open_rounds else ''}."
+        house_only = ": these prove only that the cards were fixed before the deal"
         yield (
             f"Shuffles: {r.shuffles}, {r.voided} of them voided, {r.house_only} without any "
-            "player's bytes: these prove only that the cards were fixed before the deal."
+            f"player's bytes{house_only if r.house_only else ''}."
         )
         yield (
             f"Seats left out of a shuffle: {r.left_out}; that did not reveal their bytes: "
             f"{r.withheld}. Only the players concerned know whether the house reports that "
             "correctly."
         )
-        yield f"Reused nonces: {r.reused}. A reused nonce harms only the player who sent it."
+        reused = " A reused nonce harms only the player who sent it."
+        yield f"Reused nonces: {r.reused}.{reused if r.reused else ''}"
         yield f"Draws that did not take the top card: {r.not_top}."
         yield f"Cosignatures: {r.cosigned}."
         for key, times in self.cosigners.items():
