@@ -220,6 +220,9 @@ EVE = """UPDATE event SET public = '{"name":"Eva","seat":1}'
 WHERE public = '{"name":"Eve","seat":1}'"""
 
 
+CUT = """UPDATE event SET public = replace(public, '"at":', '"at":1') WHERE type = 'StackCut'"""
+
+
 def test_altered_rows_are_not_signed(ask: Ask, played: Played) -> None:
     _alter(played, EVE)
     answer = ask("export", played.open, "--database", played.url)
@@ -229,18 +232,25 @@ def test_altered_rows_are_not_signed(ask: Ask, played: Played) -> None:
 
 def test_an_audit_of_altered_rows_fails(ask: Ask, played: Played) -> None:
     (played.folder / "dealer.db.key").unlink()
+    _alter(played, CUT)
+    answer = ask("audit", played.closed, "--database", played.url)
+    assert answer.code == 1
+    assert "failed: The house has signed (heads): line" in answer.out
+
+
+def test_an_audit_shows_no_altered_name(ask: Ask, played: Played) -> None:
+    """The name is no part of the leaf, which has a commitment to it."""
+    (played.folder / "dealer.db.key").unlink()
     _alter(played, EVE)
     answer = ask("audit", played.open, "--database", played.url)
     assert answer.code == 1
-    assert "failed: The house has signed (heads): line" in answer.out
+    assert "altered" in answer.err
     assert "Eva" not in answer.out
 
 
 def test_an_audit_prints_the_events_before_the_fault(ask: Ask, played: Played) -> None:
     """The house alters a cut and signs it: the cards no longer match the seals."""
-    cut = """UPDATE event SET public = replace(public, '"at":', '"at":1')
-    WHERE type = 'StackCut'"""
-    _alter(played, cut)
+    _alter(played, CUT)
     leaves = ask("audit", "--events", played.closed, "--json", "--database", played.url).lines
     signer = Signer(HouseKeys((played.folder / "dealer.db.key").read_bytes()).signing_seed)
     roots = dict(_roots(leaves))
