@@ -1975,7 +1975,8 @@ function counted(report) {
     `Rounds: ${r.rounds}` +
       (r.open_rounds > 0 ? `, ${r.open_rounds} of them still open and so not proved.` : "."),
     `Shuffles: ${r.shuffles}, ${r.voided} of them voided, ${r.house_only} without any player's` +
-      ` bytes${r.house_only > 0 ? ": these prove only that the cards were fixed before the deal" : ""}.`,
+      (r.house_only > 0
+        ? " bytes: these prove only that the cards were fixed before the deal." : " bytes."),
     `Seats left out of a shuffle: ${r.left_out}; that did not reveal their bytes: ${r.withheld}.` +
       " Only the players concerned know whether the house reports that correctly.",
     `Reused nonces: ${r.reused}.` +

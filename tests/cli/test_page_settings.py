@@ -41,6 +41,8 @@ def test_an_origin_has_a_scheme_a_host_and_perhaps_a_port(origin: str) -> None:
 )
 def test_anything_else_is_refused_at_the_start(origin: str) -> None:
     sentence = "^--frame-ancestor must be an origin like https://game.example.org"
+    if origin == "'self'":
+        sentence = "is in quotation marks: leave them out"
     with pytest.raises(ConfigurationError, match=sentence):
         Settings(frame_ancestors=("https://good.example", origin))
 

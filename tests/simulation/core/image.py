@@ -34,6 +34,7 @@ class Image(NamedTuple):
     log: dict[str, list[str]]
     types: dict[str, list[str]]
     commands: dict[tuple[str, str], int]
+    takers: dict[str, str]
     tables: list[str]
     holders: dict[str, SeatHolder]
 
@@ -47,6 +48,7 @@ class Image(NamedTuple):
         witness.log = {table: list(leaves) for table, leaves in self.log.items()}
         witness.types = {table: list(types) for table, types in self.types.items()}
         witness.commands = dict(self.commands)
+        witness.takers = dict(self.takers)
         for table, leaves in self.log.items():
             for version, leaf in enumerate(leaves, 1):
                 witness.ever[table, version] = {leaf}
@@ -91,8 +93,8 @@ def _prepared(stage: str, feed: bool, seats: int, cards: int, entropy: str) -> I
         files = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
         witness = world.witness
         data = world.database.copy()
-    tables = list(witness.log)
-    return Image(data, files, witness.log, witness.types, witness.commands, tables, holders)
+    known = (witness.log, witness.types, witness.commands, witness.takers)
+    return Image(data, files, *known, list(witness.log), holders)
 
 
 async def _open(service: Service, seats: int, entropy: str) -> dict[str, SeatHolder]:
