@@ -46,7 +46,7 @@ ELSEWHERE = (
 NEEDS_MORE = ("--url", "postgresql:", "$", "--forget")
 """A server, a variable of the shell, or a player of that name."""
 
-TABLES = re.compile(r"\b(?:TABLE|0199f[0-9a-f]+)\b")
+TABLES = re.compile(r"\b(?:TABLE|7d02f[0-9a-f]+|b81ef[0-9a-f]+)\b")
 FIRST = {
     "dealer key revoke": ("key add shop --may read",),
     "dealer webhook": ("key add shop --may read", "key add bots --may read"),

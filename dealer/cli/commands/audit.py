@@ -43,10 +43,10 @@ _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
     U+2029 are escaped besides.
 
     ```
-    dealer audit 0199f3c2
-    dealer audit 0199f3c2 --round 2
-    dealer audit 0199f3c2 --events --after 120 --json | jq .type
-    dealer audit 0199f3c2a1b2c3d4e5f60718293a4b5c --url http://127.0.0.1:8080/
+    dealer audit 7d02f3c2
+    dealer audit 7d02f3c2 --round 2
+    dealer audit 7d02f3c2 --events --after 120 --json | jq .type
+    dealer audit 7d02f3c2a1b2c3d4e5f60718293a4b5c --url http://127.0.0.1:8080/
     ```
     """
 )
@@ -183,7 +183,7 @@ def _members_of(sentence: Sentence) -> dict[str, Any]:
     The game is verified first; if a check fails, no history is printed and the exit code is 1.
 
     ```
-    dealer history 0199f3c2
+    dealer history 7d02f3c2
     dealer history game.jsonl --round 2
     ```
     """
@@ -215,11 +215,11 @@ async def history(
     if a check fails, nothing is printed and the exit code is 1. Nothing is written.
 
     ```
-    dealer state 0199f3c2 --at 57
-    dealer state 0199f3c2 --at 57 --seat 2
+    dealer state 7d02f3c2 --at 57
+    dealer state 7d02f3c2 --at 57 --seat 2
     dealer state game.jsonl --at 57 --seat 2
-    dealer state 0199f3c2a1b2c3d4e5f60718293a4b5c --at 57 --url http://127.0.0.1:8080/
-    dealer state 0199f3c2 --json | jq .stacks.deck
+    dealer state 7d02f3c2a1b2c3d4e5f60718293a4b5c --at 57 --url http://127.0.0.1:8080/
+    dealer state 7d02f3c2 --json | jq .stacks.deck
     ```
     """
 )

@@ -220,7 +220,7 @@ def costs(as_json: bool) -> None:
     The exit code is 1 if a bundle does not verify, or if the shuffles are not fair.
 
     ```
-    dealer lab table 0199f3c2 0199f4d7
+    dealer lab table 7d02f3c2 b81ef4d7
     dealer lab table --all
     dealer lab table game.jsonl
     ```

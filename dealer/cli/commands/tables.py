@@ -133,8 +133,8 @@ def _line(table: dict[str, Any]) -> str:
     It proves each closed round swap by swap; of an open round it reveals no card.
 
     ```
-    dealer export 0199f3c2 -o game.jsonl
-    dealer export 0199f3c2 | dealer verify -
+    dealer export 7d02f3c2 -o game.jsonl
+    dealer export 7d02f3c2 | dealer verify -
     ```
     """
 )
@@ -173,7 +173,7 @@ async def export(
     an older backup was restored, because players who saw later events cannot trust its open tables.
 
     ```
-    dealer tables close 0199f3c2 --why "the host is gone"
+    dealer tables close 7d02f3c2 --why "the host is gone"
     dealer tables close --idle 90d --why retention
     ```
     """
@@ -235,7 +235,7 @@ takes_house = flag("--house", "All tables of this database.")
     table.
 
     ```
-    dealer tables disable 0199f3c2 --why "players complain of seat 3"
+    dealer tables disable 7d02f3c2 --why "players complain of seat 3"
     dealer tables disable --house --why "moving to another machine"
     ```
     """
@@ -254,7 +254,7 @@ async def disable(
     help="""End `dealer tables disable`: allow new seats and rounds again.
 
     ```
-    dealer tables enable 0199f3c2
+    dealer tables enable 7d02f3c2
     dealer tables enable --house --why "moved"
     ```
     """
@@ -303,8 +303,8 @@ async def _change(
 
     ```
     dealer tables archive --older-than 90d --to /var/lib/dealer/archive
-    dealer tables archive 0199f3c2 --to archive
-    dealer tables archive 0199f3c2 --to archive --forget Ann
+    dealer tables archive 7d02f3c2 --to archive
+    dealer tables archive 7d02f3c2 --to archive --forget Ann
     ```
     """
 )

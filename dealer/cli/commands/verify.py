@@ -99,7 +99,7 @@ PROOF = ("proof", "web/verify.js")
     dealer verify game.jsonl
     dealer verify game.jsonl --key 5c2f… --saved checkpoints.jsonl
     dealer verify practice.jsonl --source game.jsonl
-    curl -s http://…/tables/0199f3c2…/bundle.jsonl | dealer verify -
+    curl -s http://…/tables/7d02f3c2…/bundle.jsonl | dealer verify -
     dealer verify --manifest
     ```
     """
