@@ -1,7 +1,7 @@
-"""Bots: simple players for trying a table, and an environment in which programs learn to play.
+"""Bots: simple players for trying a table.
 
 A bot is a client like any other: it sees what its seat may see, and its seat's event says that it
-is a bot. `environment` plays without a server, in one process.
+is a bot.
 """
 
 from dealer.bots.links import TableLink, read_link

@@ -6,7 +6,6 @@ import json
 import shlex
 from typing import Any
 
-from dealer.bots.environment import TwentyOne
 from dealer.bots.links import read_link
 from dealer.cli.main import app
 from dealer.game.rules import Rules
@@ -35,9 +34,3 @@ def test_the_settings_of_an_agent() -> None:
 
 def test_the_rule_of_test_decks() -> None:
     Rules.check(json.loads(example(README, "json", "insecure_test_deck")))
-
-
-def test_the_environment() -> None:
-    names: dict[str, Any] = {}
-    exec(example(README, "python"), names)
-    assert isinstance(names["game"], TwentyOne)

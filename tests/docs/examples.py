@@ -89,7 +89,6 @@ RUN: dict[str, dict[str, str]] = {
         "sh": "tests/bots/test_readme.py::test_the_command",
         'json {"mcpServers"': "tests/bots/test_readme.py::test_the_settings_of_an_agent",
         "json": "tests/bots/test_readme.py::test_the_rule_of_test_decks",
-        "python": "tests/bots/test_readme.py::test_the_environment",
     },
     "dealer/packs/README.md": {
         "json": "tests/packs/test_readme.py::test_the_examples_are_accepted",
