@@ -84,9 +84,11 @@ class Checkpoints:
         pushed = live_table.pushed.get(size)
         if pushed is not None and read_checkpoint(pushed).root == root:
             return pushed
-        if live_table.signed[:2] != (size, root):
-            live_table.signed = size, root, self._executor.sign(live_table, size, root)
-        return live_table.signed[2]
+        of_size, of_root, note = live_table.signed
+        if (of_size, of_root) != (size, root):
+            note = self._executor.sign(live_table, size, root)
+            live_table.signed = size, root, note
+        return note
 
     async def checkpoint(
         self, live_table: LiveTable, *, writing: Callable[[], None] | None = None
