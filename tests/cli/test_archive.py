@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 
 from dealer import cli
-from dealer.proof.bundle import read
+from dealer.proof.bundle import CHECKPOINT, read
 from dealer.proof.verify import verify
 from dealer.service.operations import archiver
 from dealer.service.operations.forgetting import forget
@@ -346,6 +346,11 @@ def test_the_server_serves_archived_bundles(
     )
 
 
+def unsigned(data: bytes) -> bytes:
+    """A file without its signed heads: base64 may spell a short name by chance."""
+    return b"".join(line for line in data.splitlines(True) if not line.startswith(CHECKPOINT))
+
+
 def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Serve) -> None:
     """Before and after archiving; the server serves the new bundle, its history and its page."""
     file = folder / f"{played.closed}.jsonl"
@@ -365,7 +370,7 @@ def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Se
     line = line.replace("NAME-OR-SEAT", names[0])
     answer = ask(*shlex.split(line), "--database", played.url)
     assert answer.code == 0, answer.err
-    assert names[0].encode() not in check_file(file, played)
+    assert names[0].encode() not in unsigned(check_file(file, played))
     answer = ask(
         "tables", "archive", played.closed, *options, "--forget", names[1], "--why", "asked"
     )
@@ -374,7 +379,7 @@ def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Se
     assert len(versions.split(", ")) == int(count)
     assert noun == ("name or text" if count == "1" else "names or texts")
     data = check_file(file, played)
-    assert names[1].encode() not in data
+    assert names[1].encode() not in unsigned(data)
     assert rows(played, "SELECT sha256, length FROM archived") == [
         (sha256(data).digest(), len(data))
     ]
@@ -390,7 +395,7 @@ def test_a_player_is_forgotten(ask: Ask, played: Played, folder: Path, serve: Se
     table = f"{server.address}tables/{played.closed}"
     for what in ("bundle.jsonl", "history.txt"):
         with urlopen(f"{table}/{what}", timeout=30) as page:
-            assert names[1] not in page.read().decode()
+            assert names[1].encode() not in unsigned(page.read())
 
 
 def test_an_interrupted_forgetting_is_finished(ask: Ask, played: Played, folder: Path) -> None:
