@@ -17,6 +17,9 @@ from dealer.eventlog.schema import LASTING, TABLE_ID, select_in
 from dealer.game.events import LASTING_TYPES
 
 SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
+_OWNS_EVENT = (
+    "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = CAST('event' AS regclass)"
+)
 
 _NO_LIMIT = 2**63 - 1
 
@@ -246,6 +249,16 @@ class ReadOnlyLog:
         """The value that `Log.put_metadata` stored under `name`."""
         rows = await self._fetch(SELECT_METADATA, (name,))
         return rows[0][0] if rows else None
+
+    async def owns_tables(self) -> bool:
+        """Whether this user of a server may alter the log's tables, and so disable their triggers.
+
+        False for a file, whose owner may always do so. Raises DatabaseError.
+        """
+        if self.dialect == "sqlite":
+            return False
+        ((owns,),) = await self.fetch(_OWNS_EVENT)
+        return bool(owns)
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """All rows of a SELECT with `?` for its parameters, with the names of its columns.

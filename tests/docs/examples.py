@@ -114,6 +114,10 @@ RUN: dict[str, dict[str, str]] = {
     },
     "dealer/cli/REFERENCE.md": {"sql": "tests/e2e/test_sql.py::test_the_documented_statements"},
     "dealer/cli/FORGETTING.md": {"sh": "tests/cli/test_archive.py::test_a_player_is_forgotten"},
+    "dealer/cli/MANAGED_POSTGRESQL.md": {
+        "sh pg_dump": "tests/cli/test_roles.py::test_the_administrator_restores_a_dump",
+        "sh": "tests/cli/test_roles.py::test_the_steps_of_the_page_about_providers",
+    },
     "dealer/cli/MANY_NODES.md": {
         "sql": "tests/cli/test_partitions.py::test_partitions_keep_every_byte_and_play_goes_on",
     },

@@ -81,12 +81,20 @@ class Database:
     """The file's database on a local server that requires passwords of the file's roles.
 
     `secrets` is the folder for the password files, which is created. The superuser of such a server
-    has the same name as the file's.
+    has the same name as the file's; `administrator` is a role that runs `roles` in its place.
     """
 
-    def __init__(self, server: OwnServer, secrets: Path, *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        server: OwnServer,
+        secrets: Path,
+        *,
+        name: str | None = None,
+        administrator: str = "dealer",
+    ) -> None:
         self.server = server
         self.name = name or server.empty()
+        self.administrator = administrator
         self.secrets = secrets
         secrets.mkdir()
         for each in ("postgres", "owner", "node"):
@@ -96,10 +104,13 @@ class Database:
         rules.write_text(password_rule + rules.read_text(encoding="utf-8"), encoding="utf-8")
         server.ask("postgres", "SELECT pg_reload_conf()")
 
-    def run(self, file: Mapping[str, Any], name: str, **replaced: str) -> None:
-        """Run the program of a service that ends, such as `roles`, on this machine.
+    def run(
+        self, file: Mapping[str, Any], name: str, *, check: bool = True, **replaced: str
+    ) -> str:
+        """Run the program of a service that ends, such as `roles`, on this machine; its errors.
 
-        `replaced` are more variables; BACKUPS is the folder in place of /backups.
+        `replaced` are more variables; BACKUPS is the folder in place of /backups. With `check` the
+        program must not fail.
         """
         service = file["services"][name]
         local = {
@@ -114,15 +125,24 @@ class Database:
         command[-1] = command[-1].replace("/roles.sql", file["configs"]["roles"]["file"])
         command[-1] = command[-1].replace("/backups", replaced.get("BACKUPS", ""))
         environment = service["environment"]
+        if environment.get("PGUSER") == "dealer":
+            local["PGUSER"] = self.administrator
         if "DEALER_DATABASE_URL" in environment:
             environment = self.environment(service)
-        subprocess.run(command, env=environment | local | replaced, check=True)
+        done = subprocess.run(
+            command, env=environment | local | replaced, stderr=subprocess.PIPE, encoding="utf-8"
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done.stderr
 
     def url(self, role: str) -> str:
         """The URL with which dealer_owner or dealer_node connects, password included."""
         password = (self.secrets / f"{role}_password").read_text(encoding="utf-8").strip()
-        user = f"//dealer_{role}:{quote(password, safe='')}@"
-        return self.server.url(self.name).replace("//dealer@", user)
+        return self.url_of(f"dealer_{role}:{quote(password, safe='')}")
+
+    def url_of(self, user: str) -> str:
+        """The URL with which a user connects who needs no password, such as the administrator."""
+        return self.server.url(self.name).replace("//dealer@", f"//{user}@")
 
     def environment(self, service: Mapping[str, Any]) -> dict[str, str]:
         """The environment of a `dealer` service, with this database in place of the file's."""

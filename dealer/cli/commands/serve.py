@@ -158,6 +158,8 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())
+        if await service.log.owns_tables():
+            log.warning("the node owns its tables")
         with tracing(settings.otlp_traces, service, gateway.metrics):
             _print_address(settings, gateway)
             await stop.wait()
