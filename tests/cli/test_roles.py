@@ -1,8 +1,8 @@
 """The database roles of docker-compose.yml on a real PostgreSQL server.
 
-What creates them is a superuser, as in Compose, or an administrator as providers of PostgreSQL give
-one: the database's owner with CREATEROLE and CREATEDB. With the `initdb` of another version first on
-PATH the tests run on that version.
+What creates them is a superuser, as in Compose, or an administrator as providers of PostgreSQL
+give one: the database's owner with CREATEROLE and CREATEDB. With `initdb` of another version first
+on PATH the tests run on that version.
 """
 
 from __future__ import annotations
