@@ -1978,7 +1978,8 @@ function counted(report) {
       (r.house_only > 0
         ? " bytes: these prove only that the cards were fixed before the deal." : " bytes."),
     `Seats left out of a shuffle: ${r.left_out}; that did not reveal their bytes: ${r.withheld}.` +
-      " Only the players concerned know whether the house reports that correctly.",
+      (r.left_out + r.withheld > 0
+        ? " Only the players concerned know whether the house reports that correctly." : ""),
     `Reused nonces: ${r.reused}.` +
       (r.reused > 0 ? " A reused nonce harms only the player who sent it." : ""),
     `Draws that did not take the top card: ${r.not_top}.`,

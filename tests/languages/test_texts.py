@@ -13,7 +13,7 @@ import pytest
 
 from dealer.gateway.pages.page_files import SECTIONS
 from dealer.languages.language import languages
-from dealer.languages.messages import Choice, Part, parse
+from dealer.languages.messages import Choice, Formatter, Part, parse
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
@@ -111,6 +111,29 @@ SAME_FORMS = {
         "explanation.reused",
     },
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("rounds", {"rounds": 1, "open": 0}),
+        ("shuffles", {"shuffles": 1, "voided": 0, "houseOnly": 0}),
+        ("seats", {"leftOut": 0, "withheld": 0, "silent": 0}),
+        ("reused", {"reused": 0}),
+        ("notTop", {"draws": 0}),
+        ("cosigned", {"cosigned": 0}),
+    ],
+)
+def test_a_count_of_zero_is_not_explained(tag: str, name: str, values: dict[str, int]) -> None:
+    """By the number of its sentences, where a colon or semicolon begins one, too."""
+    formatter = Formatter(lambda number: "one" if number == 1 else "other", str)
+    parts = parse(messages(tag)[f"audit.counts.{name}"])
+    of_zero = formatter.format(parts, values)
+    assert len(re.findall(r"[.。]", of_zero)) == 1, of_zero
+    assert re.search(r"\d( [^\d:：;；]*)?[^\d:：;；]*$", of_zero), of_zero
+    if name not in ("notTop", "cosigned"):  # they have nothing to explain
+        assert len(formatter.format(parts, dict.fromkeys(values, 1))) > len(of_zero) + 5
 
 
 def sources() -> str:

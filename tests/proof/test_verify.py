@@ -112,8 +112,17 @@ def test_a_reused_nonce_is_counted_and_is_no_fault() -> None:
     report = verify(reusing_nonces().lines())
     assert report.ok
     assert report.remarks.reused == 4
-    sentence = "Reused nonces: 4."
-    assert any(sentence in line for line in report.verdicts())
+    sentence = "Reused nonces: 4. A reused nonce harms only the player who sent it."
+    assert sentence in report.verdicts()
+
+
+def test_a_count_of_zero_is_not_explained() -> None:
+    log = seated().open_round(CARDS, "players").shuffle(seats=[1, 2, 10])
+    counts = list(verify(log.close_round().close_table().lines()).verdicts())
+    assert "Rounds: 1." in counts
+    assert "Shuffles: 1, 0 of them voided, 0 without any player's bytes." in counts
+    assert "Seats left out of a shuffle: 0; that did not reveal their bytes: 0." in counts
+    assert "Reused nonces: 0." in counts
 
 
 def test_the_swaps_are_reported() -> None:

@@ -226,10 +226,10 @@ class Report:
             f"Shuffles: {r.shuffles}, {r.voided} of them voided, {r.house_only} without any "
             f"player's bytes{house_only if r.house_only else ''}."
         )
+        silent = " Only the players concerned know whether the house reports that correctly."
         yield (
             f"Seats left out of a shuffle: {r.left_out}; that did not reveal their bytes: "
-            f"{r.withheld}. Only the players concerned know whether the house reports that "
-            "correctly."
+            f"{r.withheld}.{silent if r.left_out or r.withheld else ''}"
         )
         reused = " A reused nonce harms only the player who sent it."
         yield f"Reused nonces: {r.reused}.{reused if r.reused else ''}"

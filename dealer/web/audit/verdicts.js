@@ -89,7 +89,7 @@ function countsOf({ fault, remarks, cosigners, withheld_parts: parts, withheld_c
   return [
     counts.rounds({ rounds: remarks.rounds, open: remarks.open_rounds }),
     counts.shuffles({ ...remarks, houseOnly }),
-    counts.seats({ ...remarks, leftOut }),
+    counts.seats({ ...remarks, leftOut, silent: leftOut + remarks.withheld }),
     counts.reused(remarks),
     counts.notTop({ draws }),
     counts.cosigned(remarks),
