@@ -36,7 +36,8 @@ class ProjectionScheduler:
     """Runs a Projector's slices on the log's writer thread; used on the event loop.
 
     `recent` has what this process commits; for commits of others that it knows of, call
-    `projector.catch_up`. `slice_seconds` has the time of each slice, without its COMMIT.
+    `projector.catch_up`. `slice_seconds` has the time of each slice, without its COMMIT. Nothing is
+    projected while a caller holds `lock`.
     """
 
     def __init__(self, log: Log, recent: RecentEvents, *, seconds: float = SECONDS) -> None:
@@ -49,7 +50,7 @@ class ProjectionScheduler:
             failure=LastingFailure(_log, "projection failed, retrying"),
         )
         self._log = log
-        self._lock = asyncio.Lock()
+        self.lock = asyncio.Lock()
         # When the oldest append of this process was committed that is not, or is being, projected.
         self._waiting_since: float | None = None
         self._running_since: float | None = None
@@ -80,12 +81,12 @@ class ProjectionScheduler:
 
     async def up_to_date(self) -> None:
         """Wait until every event that is in the log now is in the read models."""
-        async with self._lock:
+        async with self.lock:
             self.projector.catch_up()
             await self._project()
 
     async def _work(self) -> None:
-        async with self._lock:
+        async with self.lock:
             if self._polls.polling:
                 self.projector.poll()
             try:

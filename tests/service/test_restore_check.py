@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from sqlalchemy import Engine, event
 
 from dealer.errors import DatabaseDamaged, HouseKeyError, TableIsClosed
 from dealer.eventlog.backends import migrate_database
@@ -25,9 +26,10 @@ from dealer.service import Service
 from dealer.service.build import open_service
 from dealer.service.identity.admin import read_journal
 from dealer.service.operations import restore_check
-from dealer.service.operations.close_tables import close_tables
+from dealer.service.operations.close_tables import AT_ONCE, close_tables
 from dealer.service.tables.loading import Loader
 from tests.harness.postgres import Postgres, query
+from tests.harness.statements import watch_direct
 from tests.service.tables import HOST, bundle_of, commit_entropy, new_table, shuffled_table
 
 pytestmark = pytest.mark.slow
@@ -260,6 +262,42 @@ async def test_tables_that_cannot_be_read_together_are_read_alone(
         assert {table: error async for table, error in close_tables(service, ids)} == dict.fromkeys(
             ids
         )
+
+
+async def test_tables_share_statements_when_they_are_closed(
+    opened: Open, copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start must not need some round trips, or a slice of the projection, for each table."""
+    async with opened() as service:
+        tables = [await table_with_a_draw(service) for _ in range(2 * AT_ONCE)]
+    copy = await copies.take()
+    async with opened() as service:
+        await new_table(service)
+    await copies.restore(copy)
+    statements: list[str] = []
+
+    async def counted(service: Service, tables: Any, **settings: Any) -> Any:
+        def note(_connection: object, _cursor: object, sql: str, *_: object) -> None:
+            statements.append(sql)
+
+        with monkeypatch.context() as patch:
+            watch_direct("before", statements.append, patch=patch.setattr)
+            event.listen(Engine, "before_cursor_execute", note)
+            try:
+                async for one in close_tables(service, tables, **settings):
+                    yield one
+            finally:
+                event.remove(Engine, "before_cursor_execute", note)
+
+    monkeypatch.setattr(restore_check, "close_tables", counted)
+    async with opened() as service:
+        assert all([await is_closed(service, one.table_id) for one in tables])
+        await service.projection.up_to_date()
+        rows = await service.log.fetch("SELECT count(*) FROM tables WHERE closed_at IS NULL")
+        assert [tuple(row) for row in rows] == [(0,)]
+    reads = [sql for sql in statements if "SELECT" in sql and "event" in sql]
+    assert 0 < len(reads) < len(tables) / 4, reads
+    assert not [sql for sql in statements if "rounds" in sql or "swaps" in sql]
 
 
 @ON_A_FILE

@@ -228,21 +228,23 @@ async def _close_all(
         log_.error("database older than its mark", extra={"fields": fields})
         why = "the database is older than what players have seen"
     reported_at = monotonic()
-    async for table, error in close_tables(service, tables, end_shuffles=True):
-        if monotonic() - reported_at >= REPORT_SECONDS:
-            reported_at = monotonic()
-            log_.info("closing tables", extra={"fields": asdict(progress)})
-        if error is None:
-            progress.closed += 1
-        elif isinstance(error, DatabaseDamaged):
-            # It cannot be played either: every load raises the same error.
-            fields = {"table": table.hex(), "error": str(error)}
-            log_.error("table left open", extra={"fields": fields})
-        elif isinstance(error, HouseKeyError):
-            # It cannot be closed or played without its key; the first start that has it closes it.
-            await log.put_metadata(f"{_LEFT}{table.hex()}", b"")
-        elif not isinstance(error, _NOT_THERE):
-            raise error
+    # The read models follow once the port is open: the closings would wait for their slices.
+    async with service.projection.lock:
+        async for table, error in close_tables(service, tables, end_shuffles=True):
+            if monotonic() - reported_at >= REPORT_SECONDS:
+                reported_at = monotonic()
+                log_.info("closing tables", extra={"fields": asdict(progress)})
+            if error is None:
+                progress.closed += 1
+            elif isinstance(error, DatabaseDamaged):
+                # It cannot be played either: every load raises the same error.
+                fields = {"table": table.hex(), "error": str(error)}
+                log_.error("table left open", extra={"fields": fields})
+            elif isinstance(error, HouseKeyError):
+                # It cannot be closed or played without its key; a start that has it closes it.
+                await log.put_metadata(f"{_LEFT}{table.hex()}", b"")
+            elif not isinstance(error, _NOT_THERE):
+                raise error
     admin = AdminService(log, who="dealer serve")
     number = len(await generations(log))
     await record_end(log, number)
