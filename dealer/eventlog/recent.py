@@ -61,7 +61,7 @@ class RecentEvents:
     def __init__(self, *, bound: int = BOUND) -> None:
         self.bytes = 0
         self.waiting: OrderedDict[bytes, int] = OrderedDict()
-        self._bound = bound
+        self.bound = bound
         self._followed = False
         self._incomplete = False
         self._lock = Lock()
@@ -89,7 +89,7 @@ class RecentEvents:
             self.bytes += size
             if table not in self.waiting:
                 self.waiting[table] = first
-            if self.bytes > self._bound:
+            if self.bytes > self.bound:
                 self._make_room()
 
     def between(self, table: bytes, first: int, last: int) -> list[EventRecord] | None:
@@ -172,7 +172,7 @@ class RecentEvents:
     # Under the lock
 
     def _make_room(self) -> None:
-        enough = self.bytes - self._bound / 4
+        enough = self.bytes - self.bound / 4
         self._trim_all()
         if self.bytes > enough:
             for ring in self._rings.values():

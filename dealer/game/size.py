@@ -12,13 +12,13 @@ from dealer.game.state import Round, Table
 TABLE = 1_200
 """A table without seats or round: the object, its key, origin and empty containers."""
 
-SEAT = 400
+SEAT = 300
 OPENING = 40
 REMOVED = 200
 """The name of a removed player, as an element of a set."""
 
 ROUND = 1_600
-CARD = 110
+CARD = 85
 """A card: its code, its entry in the opening deck and its integer on a stack."""
 
 SLOT = 44

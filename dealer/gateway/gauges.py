@@ -44,7 +44,7 @@ def gauges(
         ),
         "dealer_tables_resident": ("Tables in memory.", lambda: len(service.tables)),
         "dealer_tables_bytes": (
-            "Estimated bytes of the tables in memory, with their recent events.",
+            "Estimated bytes of the tables in memory, with recent events and read models' states.",
             lambda: service.tables.used,
         ),
         "dealer_tables_bytes_max": (

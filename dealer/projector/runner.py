@@ -31,7 +31,7 @@ from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_pos
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.models import StreamId
 from dealer.projector.rebuild import schema_version
-from dealer.projector.stream_projector import Stopped, StreamProjector
+from dealer.projector.stream_projector import BYTES, Stopped, StreamProjector
 
 
 class _Position(NamedTuple):
@@ -151,9 +151,15 @@ class Projector:
         # Streams that another transaction locked or advanced: tried again after the others.
         self._contended: set[StreamId] = set()
         self._writer = ReadModelWriter()
-        self._streams = StreamProjector(tables=tables)
+        bound = BYTES if recent is None else min(BYTES, recent.bound)
+        self._streams = StreamProjector(tables=tables, bound=bound)
         # The tables to which the first part of a round was written, while it is folded further.
         self._written_to: str | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Estimated bytes of the states that are kept, at most as many as of `recent`."""
+        return self._streams.bytes
 
     def catch_up(self) -> None:
         """Project every lagging stream, also of other processes."""

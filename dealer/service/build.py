@@ -199,7 +199,9 @@ def make_service(
     reader = EventReader(log, recent, secrets_of_rounds, damaged)
     savepoints = StoredSavepoints(log, keys, secrets_of_rounds)
     loader = Loader(log, secrets_of_rounds, reader, savepoints, decks, damaged)
-    cache = TableCache(loader, recent, savepoints, bound=options.tables, bytes_bound=options.memory)
+    projection = ProjectionScheduler(log, recent)
+    cache = TableCache(loader, recent, savepoints, projection.projector)
+    cache.bound, cache.bytes_bound = options.tables, options.memory
     # Commands.
     maintenance = maintenance or MaintenanceMode()
     executor = CommandExecutor(
@@ -252,7 +254,7 @@ def make_service(
         openers=openers,
         lobby=Lobby(log, openers, per_network=options.per_network),
         finished=Lobby(log, openers, per_network=options.per_network, listed=FINISHED),
-        projection=ProjectionScheduler(log, recent),
+        projection=projection,
         presence=presence,
         head_poller=head_poller,
         hints=log.reader.notifier(head_poller.on_hint),

@@ -2,17 +2,23 @@
 
     python -m tests.service.memory_growth make FOLDER KIND COUNT
     python -m tests.service.memory_growth load FOLDER
+    python -m tests.service.memory_growth unload FOLDER KIND COUNT
 
-KIND is empty, table, commands or large.
+KIND is empty, table, drawing, commands or large.
 The second prints the bytes that the process grows by and the bytes that `TableCache` estimates. It
 only loads tables, each a second time, so that nothing else grows meanwhile: the first time fills
 the caches and the heap of the database's thread. There is one, because each more of them that the
 second time happened to need would add the page cache of its connection.
+
+The third plays COUNT tables and has those that are idle leave memory. It prints the bytes that are
+allocated no more and by how much `dealer_tables_bytes` falls; with PYTHONMALLOC=malloc, so that the
+C library counts what Python allocates, too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import sys
 from pathlib import Path
@@ -42,6 +48,8 @@ async def _play(service: Service, live_table: LiveTable, deck: tuple[str, ...], 
     for _ in range(6 if kind == "commands" else 1):
         await service.execute(live_table, opening)
         await service.execute(live_table, StartShuffle(HOST))
+        for n in range(20 if kind == "drawing" else 0):
+            await service.execute(live_table, Draw(Actor(seat=1 + n % 4)))
         if kind == "commands":
             draws: list[Command] = [Draw(Actor(seat=1 + n % 4)) for n in range(52)]
             at = live_table.table.version
@@ -85,7 +93,46 @@ async def load_all(url: str) -> None:
         print(rss_bytes() - before, service.tables.bytes - estimated)
 
 
+class Allocated(ctypes.Structure):
+    """`struct mallinfo2` of glibc."""
+
+    _fields_ = [
+        *((name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd")),
+        *(
+            (name, ctypes.c_size_t)
+            for name in ("usmblks", "fsmblks", "uordblks", "fordblks", "top")
+        ),
+    ]
+
+
+def allocated_bytes() -> int:
+    gc.collect()
+    library = ctypes.CDLL(None)
+    library.mallinfo2.restype = Allocated
+    found = library.mallinfo2()
+    return int(found.uordblks + found.hblkhd)
+
+
+async def unload_all(url: str, kind: str, count: int) -> None:
+    async with open_service(url, synchronous="NORMAL") as service:
+        for _ in range(0, count, AT_ONCE):
+            await asyncio.gather(*(make(service, kind) for _ in range(AT_ONCE)))
+        await service.projection.up_to_date()
+        before, counted = allocated_bytes(), service.tables.used
+        service.tables.bound = 0
+        while len(service.tables):
+            service.tables._shrink(count)
+        streams = service.projection.projector._streams
+        streams._cached.clear()
+        streams.bytes = 0
+        print(before - allocated_bytes(), counted - service.tables.used)
+
+
 if __name__ == "__main__":
     stage, folder, *more = sys.argv[1:]
     url = f"sqlite:///{folder}/dealer.db"
-    asyncio.run(load_all(url) if stage == "load" else make_all(url, more[0], int(more[1])))
+    if stage == "load":
+        asyncio.run(load_all(url))
+    else:
+        work = make_all if stage == "make" else unload_all
+        asyncio.run(work(url, more[0], int(more[1])))

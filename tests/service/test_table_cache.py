@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import subprocess
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from dealer.errors import DatabaseUnavailable, Overloaded, UnknownTable
 from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
+from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.tables.cache import LOADS, TableCache
 from dealer.service.tables.live_table import TABLE_BYTES, LiveTable
@@ -51,7 +53,7 @@ def table_ids(count: int) -> list[str]:
 
 async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, bound=100)
+    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector(), bound=100)
     all_ = table_ids(2000)
     used = [await cache.load(table) for table in all_[:40]]
     for live_table in used:
@@ -64,7 +66,9 @@ async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
 
 async def test_tables_are_bounded_by_their_bytes() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, bytes_bound=50 * (TABLE_BYTES + 2000))
+    cache = TableCache(
+        loader, RecentEvents(), SAVEPOINTS, Projector(), bytes_bound=50 * (TABLE_BYTES + 2000)
+    )
     for table in table_ids(1000):
         await cache.load(table)
         assert cache.bytes <= cache.bytes_bound
@@ -82,7 +86,12 @@ def test_no_table_in_use_is_evicted_and_the_others_are_bounded(
 ) -> None:
     loader: Any = FakeLoader()
     cache = TableCache(
-        loader, RecentEvents(), SAVEPOINTS, bound=20, bytes_bound=10 * (TABLE_BYTES + 3000)
+        loader,
+        RecentEvents(),
+        SAVEPOINTS,
+        Projector(),
+        bound=20,
+        bytes_bound=10 * (TABLE_BYTES + 3000),
     )
     live_tables: dict[int, LiveTable] = {}
     for step, number in steps:
@@ -182,7 +191,7 @@ async def test_a_failed_load_without_callers_logs_nothing() -> None:
     may_fail, reported = asyncio.Event(), []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     loader: Any = UnreachableLoader()
-    cache = TableCache(loader, RecentEvents(), SAVEPOINTS)
+    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector())
     callers = [asyncio.create_task(cache.load(table_ids(1)[0])) for _ in range(3)]
     await eventually(lambda: cache._loading)
     for caller in callers:
@@ -206,7 +215,7 @@ async def test_a_load_does_not_take_the_absence_that_an_earlier_one_found() -> N
             return found
 
     loader: Any = SlowLoader()
-    cache, table = TableCache(loader, RecentEvents(), SAVEPOINTS), table_ids(1)[0]
+    cache, table = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector()), table_ids(1)[0]
     earlier = asyncio.create_task(cache.load(table))
     await eventually(lambda: cache._loading)
     later = asyncio.create_task(cache.load(table))
@@ -229,7 +238,7 @@ async def test_concurrent_loads_are_limited() -> None:
             return LiveTable(table, table.hex(), committed=0)
 
     loader: Any = CountingLoader()
-    cache = TableCache(loader, RecentEvents(), SAVEPOINTS)
+    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector())
     results = await asyncio.gather(*map(cache.load, table_ids(100)), return_exceptions=True)
     assert most == LOADS
     assert all(isinstance(result, UnknownTable) for result in results)
@@ -246,23 +255,33 @@ async def test_a_table_is_weighed_when_a_round_or_the_table_closes(service: Serv
         assert service.tables.bytes == live_table.weight
 
 
+def memory_growth(*arguments: str, **environment: str) -> list[int]:
+    """The figures that the program prints."""
+    # With one heap for all threads, what they allocate by chance does not grow the process.
+    printed = subprocess.run(
+        [sys.executable, "-m", "tests.service.memory_growth", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"MALLOC_ARENA_MAX": "1"} | environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+    return [int(each) for each in printed.split()]
+
+
 @pytest.mark.parametrize(("kind", "count"), [("table", 200), ("commands", 60), ("large", 40)])
 def test_the_estimate_is_near_the_growth_of_a_process(
     kind: str, count: int, tmp_path: Path
 ) -> None:
-    def run(*arguments: str) -> str:
-        command = [sys.executable, "-m", "tests.service.memory_growth", *arguments]
-        # With one heap for all threads, what they allocate by chance does not grow the process.
-        return subprocess.run(
-            command,
-            cwd=ROOT,
-            env=os.environ | {"MALLOC_ARENA_MAX": "1"},
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        ).stdout
-
-    run("make", str(tmp_path), kind, str(count))
-    grown, estimated = map(int, run("load", str(tmp_path)).split())
+    memory_growth("make", str(tmp_path), kind, str(count))
+    grown, estimated = memory_growth("load", str(tmp_path))
     assert 0.75 < grown / estimated < 1.25, (kind, grown / count, estimated / count)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33")
+@pytest.mark.parametrize("kind", ["empty", "table", "drawing", "commands"])
+def test_what_idle_tables_count_is_freed_when_they_leave_memory(kind: str, tmp_path: Path) -> None:
+    """With the projector's states of them."""
+    freed, counted = memory_growth("unload", str(tmp_path), kind, "100", PYTHONMALLOC="malloc")
+    assert 0.75 < freed / counted < 1.25, (kind, freed / 100, counted / 100)

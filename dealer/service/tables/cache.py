@@ -27,6 +27,7 @@ from dealer.game.commands import (
     VacateSeat,
 )
 from dealer.histogram import LONG_SECONDS, Histogram
+from dealer.projector.runner import Projector
 from dealer.service.tables.live_table import LiveTable
 from dealer.service.tables.loading import Loader
 from dealer.service.tables.stored_savepoints import StoredSavepoints
@@ -79,8 +80,8 @@ _ENDING = (
 class TableCache:
     """Tables in memory by id.
 
-    `bytes_bound` bounds the estimated bytes of all of them and of the `recent` events, `bound` the
-    number of those that are not in use. `asleep` are the tables that have left memory while a
+    `bytes_bound` bounds the estimated bytes of all of them, of `recent` and of `projector`, `bound`
+    the number of those that are not in use. `asleep` are the tables that have left memory while a
     deadline of theirs runs; their timers count against `bytes_bound`, too. A long table that leaves
     gets a newer one of its `savepoints`. `load_seconds` has the time of each load, with the wait
     for its slot.
@@ -91,6 +92,7 @@ class TableCache:
         loader: Loader,
         recent: RecentEvents,
         savepoints: StoredSavepoints,
+        projector: Projector,
         *,
         bound: int = TABLES,
         bytes_bound: int = BYTES,
@@ -98,6 +100,7 @@ class TableCache:
         self._loader = loader
         self._recent = recent
         self._savepoints = savepoints
+        self._projector = projector
         self.bound = bound
         self.bytes_bound = bytes_bound
         self.small = SMALL  # bytes up to which a table in use may always grow
@@ -172,8 +175,9 @@ class TableCache:
 
     @property
     def used(self) -> int:
-        """The bytes that `bytes_bound` bounds: of tables, recent events, and timers of others."""
-        return self.bytes + self._recent.bytes + ASLEEP_BYTES * len(self.asleep)
+        """The bytes that `bytes_bound` bounds: of tables, recent events, projector and timers."""
+        kept = self._recent.bytes + self._projector.bytes
+        return self.bytes + kept + ASLEEP_BYTES * len(self.asleep)
 
     @property
     def full(self) -> bool:

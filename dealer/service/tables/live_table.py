@@ -83,10 +83,10 @@ from dealer.service.tables.execution import (
 from dealer.service.tables.round_secret import RoundSecret
 from dealer.service.tables.savepoint import SAVEPOINT_EVERY, Savepoint, SavepointStoring
 
-TABLE_BYTES = 4_500
+TABLE_BYTES = 2_200
 """Estimated bytes of a live table without its game state and its caches."""
 
-SECRET_BYTES = 4_500
+SECRET_BYTES = 5_000
 """Estimated bytes of a round's secret with its keys and ciphers."""
 
 REQUEST_BYTES = 700
@@ -396,6 +396,8 @@ class LiveTable:
         size += self.stored_commands.size
         if self.savepoint is not None:
             size += len(self.savepoint.state)
+            if self.savepoint.secret is not self.secret:
+                size += SECRET_BYTES if isinstance(self.savepoint.secret, RoundSecret) else 0
         if isinstance(self.secret, RoundSecret):
             size += SECRET_BYTES
         requests = (

@@ -146,7 +146,7 @@ async def _feed_is_the_log(world: CoreWorld, service: Service, archived: set[str
 
 def _memory_is_bounded(world: CoreWorld, service: Service) -> None:
     recent = service.recent
-    if recent.bytes > recent._bound or recent.bytes != sum(r.size for r in recent._rings.values()):
+    if recent.bytes > recent.bound or recent.bytes != sum(r.size for r in recent._rings.values()):
         world.fault(f"the recent events take {recent.bytes} bytes")
     for table, ring in recent._rings.items():
         if table not in recent.waiting and not recent._followed and len(ring.records) > EVENTS:
