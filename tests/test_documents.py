@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.distributions import third_party
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     [ROOT / "README.md", ROOT / ".client" / "README.md", *(ROOT / ".github").glob("*.md")]
@@ -143,7 +145,22 @@ def test_the_readme_is_short_and_has_its_commands() -> None:
 
 
 def test_the_licence_is_distributed() -> None:
+    """Also where programs look for it, which do not find it in a folder of another name."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["license"] == "MIT"
-    for path in project["license-files"]:
-        assert "MIT License" in (ROOT / path).read_text(encoding="utf-8")
+    assert project["license"] == "MIT AND CC0-1.0"
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in project["license-files"]}
+    assert "MIT License" in texts["dealer/web/lean-qr/LICENCE.md"]
+    assert "CC0 1.0" in texts["dealer/web/cards/LICENCE.md"]
+    for copy in (".github", ".client", "dealer/web"):
+        assert (ROOT / copy / "LICENSE").read_text(encoding="utf-8") == texts["dealer/LICENSE"]
+
+
+def test_the_notice_about_others_is_that_of_the_installed_packages() -> None:
+    """Made again by `python -m tests.distributions.third_party`."""
+    notice = third_party.NOTICE.read_text(encoding="utf-8")
+    head, table = notice[: len(third_party.HEAD)], notice[len(third_party.HEAD) :].splitlines()
+    assert head == third_party.HEAD
+    assert [row.split(" | ")[0].removeprefix("| ") for row in table] == list(third_party.pinned())
+    installed = third_party.rows()
+    assert len(installed) > 10
+    assert set(installed.values()) <= set(table)

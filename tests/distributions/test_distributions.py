@@ -19,13 +19,15 @@ pytestmark = pytest.mark.slow
 SERVER = f"dealer_server-{__version__}-py3-none-any.whl"
 CLIENT = f"dealer_client-{__version__}-py3-none-any.whl"
 SOURCE = f"dealer_server-{__version__}.tar.gz"
+CLIENT_SOURCE = f"dealer_client-{__version__}.tar.gz"
+FILES = (SERVER, CLIENT, SOURCE, CLIENT_SOURCE)
 
 
 def build(tree: Path, to: Path) -> Path:
-    """Both wheels and the source distribution of a tree, in the folder `to`."""
+    """Wheel and source distribution of server and client of a tree, in the folder `to`."""
     hatchling = [*python_with("hatchling", "hatchling"), "build", "-d", to]
     run(hatchling, cwd=tree)
-    run([*hatchling, "-t", "wheel"], cwd=tree / ".client")
+    run(hatchling, cwd=tree / ".client")
     return to
 
 
@@ -46,17 +48,21 @@ def test_two_builds_have_the_same_bytes(built: Path, tmp_path: Path) -> None:
     """Of another copy of the tree, with other times; and of the source distribution."""
     tree = copied_tree(tmp_path / "tree", modified=1_600_000_000)
     again = build(tree, tmp_path / "again")
-    for name in (SERVER, CLIENT, SOURCE):
+    for name in FILES:
         assert (built / name).read_bytes() == (again / name).read_bytes(), name
     output_of("tar", "-xzf", built / SOURCE, "-C", tmp_path)
     unpacked = tmp_path / SOURCE.removesuffix(".tar.gz")
     of_source = build(unpacked, tmp_path / "of-source")
     for name in (SERVER, CLIENT):
         assert (built / name).read_bytes() == (of_source / name).read_bytes(), name
+    output_of("tar", "-xzf", built / CLIENT_SOURCE, "-C", tmp_path)
+    alone = tmp_path / CLIENT_SOURCE.removesuffix(".tar.gz")
+    run([*python_with("hatchling", "hatchling"), "build", "-t", "wheel"], cwd=alone)
+    assert (built / CLIENT).read_bytes() == (alone / "dist" / CLIENT).read_bytes()
 
 
 def test_their_metadata_are_right(built: Path) -> None:
-    files = [built / name for name in (SERVER, CLIENT, SOURCE)]
+    files = [built / name for name in FILES]
     run([*python_with("twine", "twine"), "check", "--strict", *files], NO_COLOR="1")
 
 

@@ -83,7 +83,7 @@ def test_the_image_says_what_it_is() -> None:
     assert set(labels) == {
         "title", "description", "version", "licenses", "vendor", "base.name", "base.digest",
     }  # fmt: skip
-    assert (labels["version"], labels["licenses"]) == (__version__, "MIT")
+    assert (labels["version"], labels["licenses"]) == (__version__, "MIT AND CC0-1.0")
     bases = set(re.findall(r"^ +FROM (\S+)@(\S+)", COMPOSE, re.MULTILINE))
     named = labels["base.name"].removeprefix("docker.io/library/")
     assert bases == {(named, labels["base.digest"])}
