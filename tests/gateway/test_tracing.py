@@ -11,14 +11,19 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
-from dealer.errors import ConfigurationError
+from dealer.errors import CardNotInHand, ConfigurationError
 from dealer.gateway.observe.tracing import COMMIT, SLICE, recording, tracing
 from dealer.gateway.server import Gateway
 from tests.gateway.rpc_client import Refusal
 from tests.gateway.tables import seat_and_shuffle
 
-NAMES = {"rpc.system", "rpc.method", "dealer.outcome"}
+NAMES = {
+    "rpc.system.name", "rpc.method", "rpc.response.status_code", "jsonrpc.protocol.version",
+    "error.type",
+}  # fmt: skip
+"""Of OpenTelemetry's conventions, stable since their version 1.45."""
 
 
 @pytest.fixture
@@ -43,9 +48,18 @@ async def test_requests_commits_and_slices_have_spans_without_data_of_players(
         assert service.projection is not None
         await service.projection.up_to_date()
     spans: Any = exporter.get_finished_spans()
-    outcomes = {(span.name, span.attributes.get("dealer.outcome")) for span in spans}
-    assert {("deck.draw", "ok"), ("hand.play", "card_not_in_hand"), (COMMIT, None)} <= outcomes
+    outcomes = {(span.name, span.attributes.get("error.type")) for span in spans}
+    assert {("deck.draw", None), ("hand.play", CardNotInHand.reason), (COMMIT, None)} <= outcomes
     assert (SLICE, None) in outcomes
+    (refused,) = (span for span in spans if span.name == "hand.play")
+    assert refused.status.status_code is StatusCode.ERROR
+    assert dict(refused.attributes) == {
+        "rpc.system.name": "jsonrpc",
+        "rpc.method": "hand.play",
+        "rpc.response.status_code": str(CardNotInHand.code),
+        "jsonrpc.protocol.version": "2.0",
+        "error.type": CardNotInHand.reason,
+    }
     (draw,) = (span for span in spans if span.name == "deck.draw")
     assert draw.start_time < draw.end_time < draw.start_time + 60e9
     assert all(span.parent is None for span in spans)

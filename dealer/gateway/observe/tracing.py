@@ -2,8 +2,8 @@
 
 A span is made when its work has ended, from the time that the metrics measure anyway: without
 tracing nothing is imported, and the way of a request has one comparison more. Spans have no parent.
-Their attributes are names of methods and outcomes: no table, player, card, token or other text of a
-client.
+Their attributes are those of OpenTelemetry's conventions for JSON-RPC, with names of methods and
+outcomes as values: no table, player, card, token or other text of a client.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dealer.errors import ConfigurationError
+from dealer.errors import REFUSALS, ConfigurationError
 from dealer.gateway.observe.metrics import Metrics
+from dealer.gateway.wire.protocol import ErrorCode
 from dealer.service import Service
 from dealer.service.clock import utc_ns
 from dealer.version import running_version
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 COMMIT = "eventlog.commit"
 SLICE = "projector.slice"
+_CALL = {"rpc.system.name": "jsonrpc", "jsonrpc.protocol.version": "2.0"}
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def tracing(collector: str | None, service: Service, metrics: Metrics) -> Iterat
 def recording(provider: TracerProvider, service: Service, metrics: Metrics) -> Iterator[None]:
     """Make spans with this provider while the block runs."""
     from opentelemetry.context import Context
-    from opentelemetry.trace import SpanKind
+    from opentelemetry.trace import SpanKind, Status, StatusCode
 
     tracer = provider.get_tracer("dealer", running_version())
 
@@ -73,10 +75,16 @@ def recording(provider: TracerProvider, service: Service, metrics: Metrics) -> I
             attributes=attributes,
             start_time=end - int(seconds * 1e9),
         )
+        if attributes and "error.type" in attributes:
+            span.set_status(Status(StatusCode.ERROR))
         span.end(end)
 
     def on_answer(method: str, outcome: str, seconds: float) -> None:
-        attributes = {"rpc.system": "jsonrpc", "rpc.method": method, "dealer.outcome": outcome}
+        attributes = _CALL | {"rpc.method": method}
+        if outcome != "ok":
+            refusal = REFUSALS.get(outcome)
+            code = ErrorCode.INTERNAL_ERROR if refusal is None else refusal.code
+            attributes |= {"error.type": outcome, "rpc.response.status_code": str(int(code))}
         record(method, SpanKind.SERVER, seconds, attributes)
 
     commits = service.log.writer.commit_seconds
