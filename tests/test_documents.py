@@ -19,7 +19,7 @@ DOCUMENTS = sorted(
 CODE = re.compile(r"```.*?```", re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(
-    r"(?:^|(?<=\s))(?:dealer|tests|migrations|\.client|\.compose|\.kubernetes|\.ci)/[\w./-]+(?=$|\s|::)"
+    r"(?:^|(?<=\s))(?:dealer|tests|migrations|\.client|\.compose|\.deploy|\.kubernetes|\.ci)/[\w./-]+(?=$|\s|::)"
 )
 
 

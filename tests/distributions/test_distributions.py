@@ -80,7 +80,7 @@ def test_the_client_is_a_part_of_the_server(built: Path) -> None:
     del client["dealer/game/README.md"]  # for those who work on the source
     assert server.items() >= client.items()
     rooms = {name.split("/")[1] for name in client if name.count("/") > 1}
-    assert rooms == {"client", "errors", "game", "proof"}
+    assert rooms == {"client", "game", "proof"}
     assert {"dealer/py.typed", "dealer/LICENSE"} <= set(client)
     assert not {name for name in server if name.endswith((".pyc", "pyproject.toml"))}
     ours, theirs = (

@@ -130,6 +130,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "sh dealer serve --house": f"Caddy needs a public name; {FLAGS} runs the first line",
         "sh ls -l /proc": "test_acknowledged_events_can_be_rescued_from_the_process does the steps",
     },
+    "dealer/cli/DEPLOYING.md": {"sh": "needs root, a public name, or an account at a platform"},
     "dealer/cli/MANY_NODES.md": {"sh install": "needs a container engine"},
     "dealer/eventlog/README.md": {"sql": "needs Citus"},
     "tests/simulation/README.md": {

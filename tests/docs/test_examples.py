@@ -57,7 +57,7 @@ def test_every_test_that_is_named_reads_its_document(document: str, test: str) -
 
 
 def test_few_are_not_run() -> None:
-    assert sum(map(len, NOT_RUN.values())) <= 9
+    assert sum(map(len, NOT_RUN.values())) <= 10
 
 
 def test_objects_of_the_feed() -> None:
