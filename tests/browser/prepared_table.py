@@ -6,8 +6,9 @@ For tests whose subject is neither the lobby nor the joining nor the shuffle in 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 
 from dealer.client import RemoteTable, connect
 from tests.harness.malicious_server import MaliciousServer
@@ -15,7 +16,11 @@ from tests.harness.server_process import PATIENT, ServerProcess
 
 
 async def prepared_table(
-    server: ServerProcess | MaliciousServer, names: Sequence[str], *, deal: int | None
+    server: ServerProcess | MaliciousServer,
+    names: Sequence[str],
+    *,
+    deal: int | None,
+    rules: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """The paths by which pages continue as these players, the first of whom is the host.
 
@@ -25,7 +30,7 @@ async def prepared_table(
     """
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         houses = [await stack.enter_async_context(connect(server.url, name=name)) for name in names]
-        opened = await houses[0].open(name=f"{names[0]}’s table", seats=6)
+        opened = await houses[0].open(name=f"{names[0]}’s table", seats=6, rules=dict(rules or {}))
         tables: list[RemoteTable] = [await house.join(opened.id) for house in houses]
         await tables[0].until(lambda table: len(table.seats) == len(names))
         # Who has opened a table is its host by another token than that of the seat.

@@ -1,14 +1,16 @@
-// Prints the log lines of events that are given as JSON: {"seat", "events"} by line of the input.
+// Prints the log lines of events that are given as JSON, {"seat", "events", "seats"} by line of the
+// input: `seats` are those who sit now, by default Ada and Bob. The versions count from 1.
 
 import { readFileSync } from "node:fs";
 
 import "./local_fetch.mjs";
 import { LogLines } from "../../dealer/web/table/log_lines.js";
 
-const seats = new Map([[1, "Ada"], [2, "Bob"]]);
+const SEATS = [{ seat: 1, name: "Ada", since: 0 }, { seat: 2, name: "Bob", since: 0 }];
 for (const line of readFileSync(0, "utf8").trim().split("\n")) {
-  const { seat, events } = JSON.parse(line);
+  const { seat, events, seats = SEATS } = JSON.parse(line);
   const log = new LogLines(() => seat);
-  for (const event of events) log.add(event, { seats, stackOf: () => undefined });
+  events.forEach((event, index) =>
+    log.add({ version: index + 1, ...event }, { seats, stackOf: () => undefined }));
   console.log(JSON.stringify(log.all.map(({ text }) => text((code) => code))));
 }

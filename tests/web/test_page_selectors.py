@@ -14,28 +14,39 @@ SELECTORS = (FILE.parent / "table" / "selectors.js").as_uri()
 MARKERS = (FILE.parent / "client" / "markers.js").as_uri()
 
 
-def test_the_last_player_of_a_card_is_the_one_who_played_it() -> None:
+def test_a_card_of_a_trick_stays_that_of_who_put_it_there_first() -> None:
     found = run_module(f"""
         import {{ playedBy }} from {json.dumps(HISTORY)};
         const moved = (at, slot, from, to) =>
           ({{ type: "CardMoved", at, public: {{ slot, from, to }} }});
-        const table = {{ history: [
-          moved(1, 4, "hand:1", "pile:table"), moved(2, 5, "deck", "pile:table"),
-          moved(3, 6, "hand:2", "pile:table"), moved(4, 6, "pile:table", "hand:1"),
-        ] }};
-        const all = () => [4, 5, 6, null].map((slot) => playedBy(table, slot));
+        const table = {{
+          state: {{ seats: [
+            {{ seat: 1, name: "Ann", since: 0 }}, {{ seat: 2, name: "Zoe", since: 9 }},
+          ] }},
+          history: [
+            {{ type: "SeatTaken", version: 1, at: 0, public: {{ seat: 2, name: "Tom" }} }},
+            moved(1, 4, "hand:1", "pile:table"), moved(2, 5, "deck", "pile:table"),
+            moved(3, 6, "hand:2", "pile:table"), moved(3, 7, "hand:2", "pile:x"),
+            moved(4, 6, "pile:table", "hand:1"), moved(4, 7, "pile:x", "hand:1"),
+          ],
+        }};
+        const all = () => [4, 5, 6, 7, null].map((slot) => {{
+          const {{ seat, at, name }} = playedBy(table, slot) ?? {{}};
+          return seat === undefined ? null : [seat, at, name];
+        }});
         const before = all();
         table.history.push(
-          moved(5, 4, "pile:table", "pile:won:2"), moved(6, 6, "hand:1", "pile:table"),
+          moved(5, 4, "pile:table", "pile:won:2"),
+          moved(6, 6, "hand:1", "pile:table"), moved(6, 7, "hand:1", "pile:x"),
           {{ type: "CardDrawn", at: 7, public: {{ slot: 4, from: "pile:won:2", seat: 2 }} }});
         const after = all();
         table.history.push({{ type: "RoundOpened", at: 8, public: {{}} }});
         console.log(JSON.stringify([before, after, all()]));
     """)
     assert found == [
-        [{"seat": 1, "at": 1}, None, None, None],
-        [None, None, {"seat": 1, "at": 6}, None],
-        [None, None, None, None],
+        [[1, 1, "Ann"], None, [2, 3, "Tom"], None, None],
+        [None, None, [2, 3, "Tom"], [1, 6, "Ann"], None],
+        [None] * 5,
     ]
 
 
@@ -47,7 +58,7 @@ def test_a_trick_has_one_card_of_each_seated_player() -> None:
             {{ type: "CardMoved", at: slot, public:
               {{ slot, from: seat === 0 ? "deck" : `hand:${{seat}}`, to: "pile:table" }} }})),
           state: {{
-            seats: seats.map((seat) => ({{ seat }})),
+            seats: seats.map((seat) => ({{ seat, since: 0 }})),
             round: {{ stacks: {{ "pile:table": players.map((_, slot) => ({{ slot }})) }} }},
           }},
         }});

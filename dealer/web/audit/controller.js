@@ -25,6 +25,7 @@ let fittedWidth = 0; // of the screen, in pixels, at the last layout
 
 const control = new ReplayControl((index, flight) => {
   showMoment(round, index, { viewer, playing: control.playing, flight });
+  nameViewers();
   showPlayOn(round.moments[index]);
   clearTimeout(addressTimer);
   addressTimer = setTimeout(updateAddress, ADDRESS_DELAY_MS);
@@ -89,7 +90,7 @@ function openRound(next, wanted) {
   const version = permalink.versionFor(round, wanted);
   const outside = version !== null && (version < round.first || version > round.last);
   if (outside) showProblem(texts.problems.moment);
-  viewer = viewers().some(([value]) => value === wanted.viewer) ? wanted.viewer : ALL_CARDS;
+  viewer = viewers().includes(wanted.viewer) ? wanted.viewer : ALL_CARDS;
   byId("viewer").value = String(viewer);
   control.open(round.moments.length, version === null ? 0 : indexOf(round, version));
 }
@@ -109,21 +110,31 @@ function showScreen() {
     control.pause();
     control.go(indexOf(round, version));
   });
-  const choices = viewers().map(([value, name]) => element("option", { value }, name));
-  byId("viewer").replaceChildren(...choices);
+  byId("viewer").replaceChildren(...viewers().map(
+    (value) => element("option", { value }, nameOfViewer(value))));
 }
 
-/** The possible viewers with their names: all cards, a spectator, each seat that was taken. */
+/** The possible viewers: all cards, a spectator, each seat that was taken. */
 function viewers() {
-  const last = new Map();
-  for (const moment of round.moments) {
-    for (const seat of moment.seats.keys()) last.set(seat, moment);
+  const seats = new Set(round.moments.flatMap((moment) => [...moment.seats.keys()]));
+  return [ALL_CARDS, SPECTATOR, ...[...seats].sort((a, b) => a - b)];
+}
+
+/** The name of a viewer; of a seat that of its player at this moment, or of the last or first one. */
+function nameOfViewer(value) {
+  if (value === ALL_CARDS) return texts.allCards;
+  if (value === SPECTATOR) return texts.spectator;
+  const isTaken = ({ seats }) => seats.has(value);
+  const moment = round.moments.slice(0, control.index + 1).findLast(isTaken)
+    ?? round.moments.find(isTaken);
+  return texts.seat({ name: playerAt(moment, value) });
+}
+
+function nameViewers() {
+  for (const option of byId("viewer").options) {
+    const seat = Number(option.value);
+    if (seat > 0) setText(option, nameOfViewer(seat));
   }
-  const seats = [...last].sort(([a], [b]) => a - b);
-  return [
-    [ALL_CARDS, texts.allCards], [SPECTATOR, texts.spectator],
-    ...seats.map(([seat, moment]) => [seat, texts.seat({ name: playerAt(moment, seat) })]),
-  ];
 }
 
 /** The link to play on from a moment; when the round is closed, from the one before. */

@@ -2,7 +2,7 @@
 
 import { cardElement, cardSign } from "../cards.js";
 import { minuteOf } from "../clock.js";
-import { element } from "../dom.js";
+import { element, safeText } from "../dom.js";
 import { fill, table as texts } from "../texts.js";
 import {
   BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible, trickTo,
@@ -128,5 +128,7 @@ function playerOf(table, { slot }) {
   const played = playedBy(table, slot);
   if (played === null) return null;
   return element("span", { class: "muted" },
-    texts.tricks.played({ name: nameAt(table, played.seat), time: minuteOf(played.at) }));
+    texts.tricks.played({
+      name: safeText(played.name ?? nameAt(table, played.seat)), time: minuteOf(played.at),
+    }));
 }

@@ -6,6 +6,8 @@ import {
   actionForMove, actionNamed, defaultFace, disabledReason, trickTo,
 } from "./actions.js";
 import { openDeck, openPile } from "./card_menus.js";
+import { hasTricks } from "./game.js";
+import { playedBy } from "./history.js";
 import { openSeat } from "./seat_menu.js";
 import { cardsIn, handOf, isTrick, pilesShown } from "./selectors.js";
 
@@ -75,10 +77,10 @@ export function cardMoves(page) {
       this.drop(dragged, FELT, 0);
     },
 
-    /** A second tap with a finger plays the card, if it is the only one that is selected. */
-    tap(slot, touch) {
+    /** A second tap or click plays the card, if it is the only one that is selected. */
+    tap(slot, byPointer) {
       if (page.table.round === null) return;
-      const again = touch && page.slots.length === 1 && page.selected.has(slot);
+      const again = byPointer && page.slots.length === 1 && page.selected.has(slot);
       if (again && hasMainPile(page.table)) page.attempt(actionNamed("play"));
       else page.hand.toggle(slot);
     },
@@ -109,13 +111,15 @@ function handDragged(page, own, slot) {
 }
 
 /**
- * Cards of a stack: the set number from the top of the deck, a whole trick, and otherwise the card
- * that was pressed with all that lie on it, or the top one if none was.
+ * Cards of a stack: the set number from the top of the deck, and otherwise the card that was pressed
+ * with all that lie on it, or the top one if none was. In a trick each card is its player's: only
+ * the reader's own one moves, and the pile's menu has the rest. Without a game, a whole trick moves.
  */
 function stackDragged(page, from, { source, picture }) {
   const all = cardsIn(page.table.state, from);
   const pictures = Array.from(source.querySelectorAll(".card"));
-  const trick = from === "pile:table" && isTrick(page.table);
+  if (from === MAIN && hasTricks()) return ownOfTrick(page.table, all, pictures, picture);
+  const trick = from === MAIN && isTrick(page.table);
   const top = from === "deck" ? page.count : trick ? all.length : 1;
   const above = picture === null || trick ? 1 : pictures.length - pictures.indexOf(picture);
   const count = Math.max(top, above);
@@ -126,11 +130,22 @@ function stackDragged(page, from, { source, picture }) {
   };
 }
 
+/** The reader's own card of a trick, if it was pressed; null for another one. */
+function ownOfTrick(table, all, pictures, picture) {
+  const card = picture === null ? undefined : all.slice(-pictures.length)[pictures.indexOf(picture)];
+  if (card === undefined || playedBy(table, card.slot)?.seat !== table.seat) return null;
+  return {
+    from: MAIN, count: 1, trick: false, slots: [card.slot], cards: [card], pictures: [picture],
+  };
+}
+
 /** Whether the cards that were picked up are still where they were; those of the deck are equal. */
 function isUnchanged({ state }, { from, slots, cards }) {
   if (from === "deck") return true;
   const here = cardsIn(state, from);
-  if (seatOf(from) !== null) return slots.every((slot) => here.some((card) => card.slot === slot));
+  if (seatOf(from) !== null || (from === MAIN && hasTricks())) {
+    return slots.every((slot) => here.some((card) => card.slot === slot));
+  }
   const top = new Set(here.slice(-cards.length).map(({ id }) => id));
   return cards.every(({ id }) => top.has(id));
 }

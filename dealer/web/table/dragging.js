@@ -35,7 +35,7 @@ const FLICK_DISTANCE_PX = 30; // upwards
  * @property {(dragged: Dragged, to: string | null, x: number) => void} over the pointer has moved
  * @property {(dragged: Dragged, to: string, x: number) => void} drop
  * @property {(dragged: Dragged) => void} flick upwards, without getting to a place of its own
- * @property {(slot: number, touch: boolean) => void} tap a card of the hand was clicked
+ * @property {(slot: number, byPointer: boolean) => void} tap a card of the hand was clicked
  * @property {(source: HTMLElement) => void} menu a long press, a right click, or the menu key
  */
 export class Dragging {
@@ -174,8 +174,7 @@ export class Dragging {
     }
     const option = event.target.closest("[data-slot]");
     if (option === null) return;
-    const touch = byPointer && event.pointerType !== "mouse";
-    this.#target.tap(Number(option.dataset.slot), touch);
+    this.#target.tap(Number(option.dataset.slot), byPointer);
   }
 
   /** The browser's own long press ends with the finger's release, as `#up` sees it. */

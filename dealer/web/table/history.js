@@ -6,13 +6,21 @@
 import { HistoryFold } from "../client/fold.js";
 import { SEAT_CHANGE } from "../client/own_seat.js";
 import { table as texts } from "../texts.js";
-import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
+import { PRACTICE_RULE, SEAT_GIVEN_UP, seatOf } from "../verify.js";
+
+const TRICK = "pile:table"; // where the cards of a trick are played
 
 /** The server's reason when other players free the seat of one who has been away for long. */
 const AWAY = /^away for [0-9,]+ (second|minute)s?$/;
 
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
-/** @typedef {{ seat: number, at: number }} Play */
+/**
+ * @typedef {object} Play
+ * @property {number} seat
+ * @property {number} at in milliseconds
+ * @property {string | null} name of the player at that time, as far as this page knows it
+ * @property {boolean} trick whether it was played onto the pile of the tricks
+ */
 /** @typedef {{ version: number, from: number, to: number }} SeatChange */
 
 /**
@@ -33,28 +41,70 @@ function foldOf(start, step) {
   };
 }
 
-/** @type {(table: RemoteTable) => Map<number, Play>} who played the card of a slot from the hand */
-const plays = foldOf(() => new Map(), (cards, { type, at, public: event }) => {
-  if (type === "RoundOpened") cards.clear();
-  else if (type === "CardDrawn") cards.delete(event.slot);
-  else if (type === "CardMoved") {
-    const seat = seatOf(event.from);
-    if (!event.to.startsWith("pile:")) cards.delete(event.slot);
-    else if (seat !== null) cards.set(event.slot, { seat, at });
-  }
-  return cards;
-});
+/** @typedef {{ hands: Map<number, number>, trick: number[] }} Layout of a practice table */
 
 /**
- * Who played the card of a slot from the hand, and when in milliseconds; null if the card is in a
- * hand or the deck, or if this page has not seen it.
+ * Who played the card of a slot from the hand. A card of a trick stays that of the player who put it
+ * there first: others may take it, and lay it back. Names are those of the time of the move.
+ */
+const plays = foldOf(
+  (table) => ({
+    cards: /** @type {Map<number, Play>} */ (new Map()), names: namesBefore(table),
+    layout: /** @type {Layout} */ ({ hands: new Map(), trick: [] }),
+    laidOutAt: /** @type {number | null} */ (null),
+  }),
+  (found, { type, at, public: event }) => {
+    const { cards, names } = found;
+    if (type === "TableOpened" && PRACTICE_RULE in event.rules) found.laidOutAt = at;
+    if (at === found.laidOutAt) followLayout(found, type, event, at);
+    if (type === "SeatTaken") names.set(event.seat, event.name);
+    else if (type === "RoundOpened") cards.clear();
+    else if (type === "CardDrawn" && event.from !== TRICK) cards.delete(event.slot);
+    else if (type === "CardMoved") {
+      const seat = seatOf(event.from);
+      const stays = event.from === TRICK || (event.to === TRICK && cards.get(event.slot)?.trick);
+      if (!event.to.startsWith("pile:") && !(stays && seatOf(event.to) !== null)) {
+        cards.delete(event.slot);
+      } else if (seat !== null && !stays) {
+        const name = names.get(seat) ?? null;
+        cards.set(event.slot, { seat, at, name, trick: event.to === TRICK });
+      }
+    }
+    return found;
+  },
+);
+
+/**
+ * The cards of a practice table are laid out from the deck: those of a trick are, in order, of the
+ * seats in a row that have a card less than the others.
+ */
+function followLayout({ cards, layout: { hands, trick } }, type, event, at) {
+  if (type === "CardDrawn") hands.set(event.seat, (hands.get(event.seat) ?? 0) + 1);
+  else if (type === "CardMoved" && event.to === TRICK) trick.push(event.slot);
+  else if (type === "SeatLeft" && trick.length > 0) {
+    const seats = [...hands.keys()].sort((a, b) => a - b);
+    const full = Math.max(...hands.values());
+    const hasPlayed = (index) => hands.get(seats.at(index)) < full;
+    const played = trick.splice(0);
+    if (![0, played.length].includes(seats.filter((_, index) => hasPlayed(index)).length)) return;
+    const first = seats.findIndex((_, index) => hasPlayed(index) && !hasPlayed(index - 1));
+    played.slice(0, seats.length).forEach((slot, index) => {
+      const seat = seats[(Math.max(0, first) + index) % seats.length];
+      cards.set(slot, { seat, at, name: null, trick: true });
+    });
+  }
+}
+
+/**
+ * Who played the card of a slot from the hand, and when in milliseconds; null if the card is in the
+ * deck or came from there, or if this page has not seen it.
  *
  * @param {RemoteTable} table
  * @param {number | null} slot
  * @returns {Play | null}
  */
 export function playedBy(table, slot) {
-  return slot === null ? null : plays(table).get(slot) ?? null;
+  return slot === null ? null : plays(table).cards.get(slot) ?? null;
 }
 
 /**
@@ -108,6 +158,13 @@ const moves = foldOf(
  */
 export function lastMove(table) {
   return table.state.round === null ? null : moves(table).last;
+}
+
+/** The names of those who sat down before the first event that this page has. */
+function namesBefore({ state, history }) {
+  const first = history[0]?.version ?? Infinity;
+  return new Map(state.seats.filter(({ since }) => since < first)
+    .map(({ seat, name }) => [seat, name]));
 }
 
 /** Names by seat, of those who sit and of those who left; `moving` is the seat of one who moves. */

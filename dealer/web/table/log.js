@@ -51,7 +51,7 @@ export class Log {
     const { table } = this.#page;
     const stackOf = (slot) => Object.entries(table.state.round?.stacks ?? {}).find(
       ([, cards]) => cards.some((card) => card.slot === slot))?.[0];
-    this.#lines.add(event, { seats: table.seats, stackOf });
+    this.#lines.add(event, { seats: table.state.seats, stackOf });
   }
 
   /** A snapshot has replaced events. */

@@ -1,6 +1,7 @@
 /**
  * Turns events into log lines. The swaps of a shuffle make one line, and so do the cards that one
- * command moved.
+ * command moved. A line names people as they were called, and knows which of them was the reader,
+ * when its event happened: who takes a seat later has not made its earlier moves.
  */
 
 import { markerIn } from "../client/markers.js";
@@ -31,11 +32,46 @@ const lines = texts.logLines;
 const MAX_LINES = 500;
 const DROPPED_AT_ONCE = 100;
 
+/** Who had which seat at one time; `own` is the reader's seat, or null. */
+class People {
+  /**
+   * @param {Map<number, string>} names by seat, of those who sit and of the last ones who did
+   * @param {number | null} own
+   */
+  constructor(names, own) {
+    this.names = names;
+    this.own = own;
+  }
+
+  name(seat) {
+    return safeText(this.names.get(seat) ?? texts.seat({ seat }));
+  }
+
+  /** The name of a stack in a sentence: "the deck", "Bob’s hand", "the discard pile". */
+  stack(name) {
+    if (name === "deck") return texts.theDeck;
+    const seat = seatOf(name);
+    const title = seat === null ? titleInGame(pileName(name)) : null;
+    if (title !== null) return texts.namedPile({ title });
+    if (seat === null) return this.#pile(name);
+    return seat === this.own ? texts.ownHand : texts.handOf({ name: this.name(seat) });
+  }
+
+  #pile(stack) {
+    const { kind, seat } = pileKind(stack);
+    const own = seat !== null && seat === this.own;
+    return texts.thePile({
+      kind: own ? `${kind}_own` : kind, player: this.name(seat), name: safeText(pileName(stack)),
+    });
+  }
+}
+
 export class LogLines {
   /** @type {LogLine[]} */
   #lines = [];
-  #names = new Map();
-  #passers = new Map(); // seats by slot, of cards that were passed
+  #people = new People(new Map(), null);
+  #takenAt = new Map(); // versions of the newest SeatTaken, by seat
+  #passers = new Map(); // names by slot, of those who passed its card
   #ownSeat;
   #lastId = 0;
   #movedAt = 0; // the version of the SeatTaken by which a player moves
@@ -57,11 +93,12 @@ export class LogLines {
   /**
    * @param {import("../client.js").TableEvent} event
    * @param {object} context
-   * @param {Map<number, string>} context.seats names by seat
+   * @param {readonly { seat: number, name: string, since: number }[]} context.seats those who sit
+   *   now, which may be long after the event
    * @param {(slot: number) => string | undefined} context.stackOf the stack that a card is in
    */
   add(event, { seats, stackOf }) {
-    for (const [seat, name] of seats) this.#names.set(seat, name);
+    this.#setPeople(event, seats);
     const { type, at, public: data } = event;
     if (type === "TableOpened" && PRACTICE_RULE in data.rules) this.#laidOutAt = at;
     else if (at === this.#laidOutAt && !(type in SHUFFLE_EVENTS)) return;
@@ -70,7 +107,17 @@ export class LogLines {
     else if (type in SHUFFLE_EVENTS) this.#addShuffle(event);
     else if (type === "NoteAdded" && event.public.kind === "take_back") this.#addTakeBack(event);
     else if (!this.#addSeatChange(event)) this.#addOther(event);
-    this.#seatBefore = this.#ownSeat();
+    this.#seatBefore = this.#people.own;
+  }
+
+  /** Who had which seat at the time of an event, and which of them is the reader. */
+  #setPeople({ type, version, public: data }, seats) {
+    const names = new Map(this.#people.names);
+    for (const { seat, name, since } of seats) if (since <= version) names.set(seat, name);
+    if (type === "SeatTaken") names.set(data.seat, data.name);
+    const seat = this.#ownSeat();
+    const since = seats.find((one) => one.seat === seat)?.since ?? 0;
+    this.#people = new People(names, since <= version ? seat : null);
   }
 
   /** A snapshot has replaced events. */
@@ -86,40 +133,28 @@ export class LogLines {
     return this.#lines.at(-1);
   }
 
-  #name(seat) {
-    return safeText(this.#names.get(seat) ?? texts.seat({ seat }));
-  }
-
-  /** The name of a stack in a sentence: "the deck", "Bob’s hand", "the discard pile". */
-  #stack(name) {
-    if (name === "deck") return texts.theDeck;
-    const seat = seatOf(name);
-    const title = seat === null ? titleInGame(pileName(name)) : null;
-    if (title !== null) return texts.namedPile({ title });
-    if (seat === null) return this.#pile(name);
-    return seat === this.#ownSeat() ? texts.ownHand : texts.handOf({ name: this.#name(seat) });
-  }
-
-  #pile(stack) {
-    const { kind, seat } = pileKind(stack);
-    const own = seat !== null && seat === this.#ownSeat();
-    return texts.thePile({
-      kind: own ? `${kind}_own` : kind, player: this.#name(seat), name: safeText(pileName(stack)),
-    });
-  }
-
-  #addOther({ type, at, live, public: data }) {
-    if (type === "SeatTaken") this.#names.set(data.seat, data.name);
+  #addOther(event) {
+    const { type, at, live, version, public: data } = event;
+    const people = this.#people;
     const ended = SEAT_GIVEN_UP.includes(type) ? this.#seatBefore : null;
-    const own = data.seat !== undefined && data.seat === (ended ?? this.#ownSeat());
-    const name = data.seat === undefined ? "" : this.#name(data.seat);
-    const sentence = seatSentence({ type, public: data }, { own, name }) ?? {
+    const name = data.seat === undefined ? "" : people.name(data.seat);
+    const player = { own: data.seat !== undefined && data.seat === (ended ?? people.own), name };
+    if (type === "SeatTaken") {
+      this.#takenAt.set(data.seat, version);
+      this.#push({ at, live, text: () => {
+        // The reader's own seat is known only after the event.
+        player.own ||= data.seat === this.#ownSeat() && this.#takenAt.get(data.seat) === version;
+        return seatSentence(event, player);
+      } });
+      return;
+    }
+    const sentence = seatSentence(event, player) ?? {
       TableOpened: () => (this.#laidOutAt === null ? lines.tableOpened : lines.practiceOpened),
       TableClosed: () => lines.tableClosed,
       NoteAdded: () => this.#noteText(data, name),
       RoundOpened: () => lines.roundOpened({ round: data.round, cards: data.deck?.length }),
       RoundClosed: () => lines.roundClosed({ round: data.round }),
-      StackCut: () => lines.cut({ stack: this.#stack(data.stack) }),
+      StackCut: () => lines.cut({ stack: people.stack(data.stack) }),
     }[type]?.();
     if (sentence === undefined) return;
     const audit = type === "RoundClosed" ? `audit#round=${data.round}` : null;
@@ -132,13 +167,13 @@ export class LogLines {
    * @returns {boolean} whether this event is one of them
    */
   #addSeatChange(event) {
-    const { type, version, at, live, public: data } = event;
-    if (version === this.#movedAt && type === "SeatTaken") this.#names.set(data.seat, data.name);
+    const { version, at, live, public: data } = event;
     if (version === this.#movedAt || version === this.#movedAt - 1) return true;
     const change = seatChangeIn(event, "seat_move") ?? seatChangeIn(event, "seat_offer");
     if (change === null) return false;
     if (data.kind === "seat_move") this.#movedAt = version + 2;
-    const player = { own: change.from === this.#ownSeat(), name: this.#name(change.from) };
+    const [own, name] = [change.from === this.#seatBefore, this.#people.name(change.from)];
+    const player = { own, name };
     const text = changeSentence(data.kind, change.to, player);
     this.#push({ at, live, text: () => text });
     return true;
@@ -151,33 +186,22 @@ export class LogLines {
     if (kind === "readmit") return lines.readmitted({ name: safeText(text) });
     const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
     if (marked === null) return lines.note({ name: by, text: safeText(text) });
-    const own = marked.of !== null && marked.of === this.#ownSeat();
-    const name = marked.of === null ? by : this.#name(marked.of);
+    const own = marked.of !== null && marked.of === this.#people.own;
+    const name = marked.of === null ? by : this.#people.name(marked.of);
     return markerSentence({ kind, text, value: marked.value }, { own, name });
   }
 
   /** The moves that take back came just before, as a line that now says what they are. */
   #addTakeBack({ at, live, public: { seat } }) {
-    const sentence = (what) => this.#tookBack(seat, what);
+    const people = this.#people;
+    const sentence = (what) => tookBack(people, seat, what);
     const last = this.#lines.at(-1);
     if (last?.at !== at || last.move === undefined) {
       this.#push({ at, live, text: () => sentence(lines.theMove) });
       return;
     }
     const { move } = last;
-    last.text = (nameOf) => sentence(this.#cardsText(move.cards, nameOf));
-  }
-
-  #tookBack(seat, what) {
-    const by = seat === 0 ? lines.theHost : this.#name(seat);
-    const own = seat !== 0 && seat === this.#ownSeat();
-    return (own ? lines.youTookBack : lines.tookBack)({ by, what });
-  }
-
-  /** The cards by name, or their number if some are unknown. */
-  #cardsText(cards, nameOf) {
-    const known = cards.map(({ card }) => card).filter((card) => card !== null).map(nameOf);
-    return known.length === cards.length ? list(known) : lines.cards({ count: cards.length });
+    last.text = (nameOf) => sentence(cardsText(move.cards, nameOf));
   }
 
   /** The cards of one command come at one time, one event each. */
@@ -191,72 +215,14 @@ export class LogLines {
       const before = line?.move;
       const back = type === "CardDrawn" && before?.type === "CardMoved" && before.to === from &&
         before.from === `hand:${data.seat}` && before.cards.some(({ slot }) => slot === data.slot);
-      const move = { type, from, to, seat: data.seat, cards: [], back, passers: [] };
-      line = this.#push({ at, live, move, text: (nameOf) => this.#moveText(move, nameOf) });
+      const people = this.#people;
+      const move = { type, from, to, seat: data.seat, cards: [], back, passers: [], people };
+      line = this.#push({ at, live, move, text: (nameOf) => moveText(move, nameOf) });
     }
     line.move.cards.push({ slot: data.slot, seat: data.seat, card });
     const passer = this.#passers.get(data.slot);
-    if (passedTo(to) !== null) this.#passers.set(data.slot, seatOf(from));
+    if (passedTo(to) !== null) this.#passers.set(data.slot, this.#people.name(seatOf(from)));
     else if (passer && !line.move.passers.includes(passer)) line.move.passers.push(passer);
-  }
-
-  #moveText({ type, from, to, seat, cards, back, passers }, nameOf) {
-    const what = this.#cardsText(cards, nameOf);
-    if (type === "CardPeeked") {
-      const own = seat === this.#ownSeat();
-      return own ? lines.youAreShown({ what }) : lines.isShown({ name: this.#name(seat), what });
-    }
-    if (type === "CardDrawn") return this.#drawText({ from, cards, back }, nameOf);
-    const [giver, taker] = [from, to].map(seatOf);
-    if (passedTo(from) !== null && taker !== null) {
-      const by = list(passers.map((one) => this.#name(one)));
-      const own = taker === this.#ownSeat();
-      return (own ? lines.youGot : lines.got)({ what, by, name: this.#name(taker) });
-    }
-    const some = lines.cards({ count: cards.length });
-    if (to === "pile:burn" && from === "deck") return lines.burned({ what: some });
-    const winner = wonBy(to);
-    if (winner !== null && giver === null) {
-      return winner === this.#ownSeat() ? lines.youWonTrick({ what })
-        : lines.wonTrick({ name: this.#name(winner), what });
-    }
-    if (giver === null) {
-      return lines.moved({ what, from: this.#stack(from), to: this.#stack(to) });
-    }
-    const by = this.#name(giver);
-    const choose = (own, other) => (giver === this.#ownSeat() ? own : other);
-    const receiver = taker ?? passedTo(to);
-    if (receiver !== null) {
-      const toReader = receiver === this.#ownSeat();
-      const sentence = taker !== null
-        ? choose(lines.youGave, toReader ? lines.gaveYou : lines.gave)
-        : choose(lines.youPassed, toReader ? lines.passedToYou : lines.passed);
-      return sentence({ by, whom: this.#name(receiver), what });
-    }
-    if (to === "deck") return choose(lines.youReturned, lines.returned)({ by, what: some });
-    if (to === "pile:discard") return choose(lines.youDiscarded, lines.discarded)({ by, what });
-    if (to === "pile:table") return choose(lines.youPlayed, lines.played)({ by, what });
-    const onto = this.#stack(to);
-    return choose(lines.youPlayedOnto, lines.playedOnto)({ by, what, onto });
-  }
-
-  #drawText({ from, cards, back }, nameOf) {
-    const seats = [...new Set(cards.map(({ seat }) => seat))];
-    if (back) return this.#tookBack(seats[0], this.#cardsText(cards, nameOf));
-    const own = cards.filter(({ seat }) => seat === this.#ownSeat());
-    const mine = list(own.map(({ card }) => (card === null ? lines.aCard : nameOf(card))));
-    if (seats.length > 1) {
-      const each = { each: cards.length / seats.length, players: seats.length };
-      return own.length > 0 ? lines.dealtToYou({ ...each, mine }) : lines.dealt(each);
-    }
-    const ofDeck = from === "deck";
-    const source = ofDeck ? null : this.#stack(from);
-    if (own.length > 0) {
-      return (ofDeck ? lines.youDrew : lines.youDrewFrom)({ what: mine, from: source });
-    }
-    const what = lines.cards({ count: cards.length });
-    const name = this.#name(seats[0]);
-    return (ofDeck ? lines.drew : lines.drewFrom)({ name, what, from: source });
   }
 
   /** A card that is turned up by the command that moved it belongs to that command's line. */
@@ -270,19 +236,10 @@ export class LogLines {
     const stack = stackOf(data.slot);
     let line = last;
     if (line?.at !== at || line.shown?.stack !== stack) {
-      const shown = { stack, codes: [] };
-      line = this.#push({ at, live, shown, text: (nameOf) => this.#shownText(shown, nameOf) });
+      const shown = { stack, codes: [], people: this.#people };
+      line = this.#push({ at, live, shown, text: (nameOf) => shownText(shown, nameOf) });
     }
     line.shown.codes.push(data.card);
-  }
-
-  #shownText({ stack, codes }, nameOf) {
-    const what = list(codes.map(nameOf));
-    const seat = seatOf(stack ?? "");
-    if (seat === null) return lines.turned({ what });
-    return (seat === this.#ownSeat() ? lines.youShowed : lines.showed)({
-      by: this.#name(seat), what,
-    });
   }
 
   #addShuffle({ type, at, live, public: data }) {
@@ -291,25 +248,106 @@ export class LogLines {
       if (type === "EntropyCommitted") return;
       const { round, k } = data;
       const shuffle = {
-        round, k, stack: "deck", n: 0, contributors: [], result: null,
+        round, k, stack: "deck", n: 0, contributors: [], result: null, people: this.#people,
       };
       const audit = `audit#round=${round}&k=${k}&step=0`;
       line = this.#push({ at, live, shuffle, audit, text: () => this.#shuffleText(shuffle) });
     }
+    line.shuffle.people = this.#people;
     SHUFFLE_EVENTS[type](line.shuffle, data);
   }
 
-  #shuffleText({ round, k, stack, n, contributors, result }) {
-    if (result === null) return lines.shuffling({ stack: this.#stack(stack) });
-    if (result === "ShuffleVoided") return lines.voided({ stack: this.#stack(stack) });
+  #shuffleText({ round, k, stack, n, contributors, result, people }) {
+    if (result === null) return lines.shuffling({ stack: people.stack(stack) });
+    if (result === "ShuffleVoided") return lines.voided({ stack: people.stack(stack) });
     if (this.#laidOutAt !== null && round === 1 && k === 0) return lines.laidOut({ cards: n });
     if (contributors.length === 0) return lines.shuffledByHouse({ cards: n });
-    const others = contributors.filter((seat) => seat !== this.#ownSeat()).sort((a, b) => a - b);
-    const names = others.map((seat) => this.#name(seat));
+    const others = contributors.filter((seat) => seat !== people.own).sort((a, b) => a - b);
+    const names = others.map((seat) => people.name(seat));
     const own = contributors.length > others.length;
     const all = [lines.theHouse, ...names, ...(own ? [lines.you] : [])];
     return lines.shuffled({ cards: n, names: all });
   }
+}
+
+/** The cards by name, or their number if some are unknown. */
+function cardsText(cards, nameOf) {
+  const known = cards.map(({ card }) => card).filter((card) => card !== null).map(nameOf);
+  return known.length === cards.length ? list(known) : lines.cards({ count: cards.length });
+}
+
+function tookBack(people, seat, what) {
+  const by = seat === 0 ? lines.theHost : people.name(seat);
+  const own = seat !== 0 && seat === people.own;
+  return (own ? lines.youTookBack : lines.tookBack)({ by, what });
+}
+
+function moveText({ type, from, to, seat, cards, back, passers, people }, nameOf) {
+  const what = cardsText(cards, nameOf);
+  if (type === "CardPeeked") {
+    const own = seat === people.own;
+    return own ? lines.youAreShown({ what }) : lines.isShown({ name: people.name(seat), what });
+  }
+  if (type === "CardDrawn") return drawText({ from, cards, back, people }, nameOf);
+  const [giver, taker] = [from, to].map(seatOf);
+  if (passedTo(from) !== null && taker !== null) {
+    const by = list(passers);
+    const own = taker === people.own;
+    return (own ? lines.youGot : lines.got)({ what, by, name: people.name(taker) });
+  }
+  const some = lines.cards({ count: cards.length });
+  if (to === "pile:burn" && from === "deck") return lines.burned({ what: some });
+  const winner = wonBy(to);
+  if (winner !== null && giver === null) {
+    return winner === people.own ? lines.youWonTrick({ what })
+      : lines.wonTrick({ name: people.name(winner), what });
+  }
+  if (giver === null) {
+    return lines.moved({ what, from: people.stack(from), to: people.stack(to) });
+  }
+  const by = people.name(giver);
+  const choose = (own, other) => (giver === people.own ? own : other);
+  const receiver = taker ?? passedTo(to);
+  if (receiver !== null) {
+    const toReader = receiver === people.own;
+    const sentence = taker !== null
+      ? choose(lines.youGave, toReader ? lines.gaveYou : lines.gave)
+      : choose(lines.youPassed, toReader ? lines.passedToYou : lines.passed);
+    return sentence({ by, whom: people.name(receiver), what });
+  }
+  if (to === "deck") return choose(lines.youReturned, lines.returned)({ by, what: some });
+  if (to === "pile:discard") return choose(lines.youDiscarded, lines.discarded)({ by, what });
+  if (to === "pile:table") return choose(lines.youPlayed, lines.played)({ by, what });
+  const onto = people.stack(to);
+  return choose(lines.youPlayedOnto, lines.playedOnto)({ by, what, onto });
+}
+
+function drawText({ from, cards, back, people }, nameOf) {
+  const seats = [...new Set(cards.map(({ seat }) => seat))];
+  if (back) return tookBack(people, seats[0], cardsText(cards, nameOf));
+  const own = cards.filter(({ seat }) => seat === people.own);
+  const mine = list(own.map(({ card }) => (card === null ? lines.aCard : nameOf(card))));
+  if (seats.length > 1) {
+    const each = { each: cards.length / seats.length, players: seats.length };
+    return own.length > 0 ? lines.dealtToYou({ ...each, mine }) : lines.dealt(each);
+  }
+  const ofDeck = from === "deck";
+  const source = ofDeck ? null : people.stack(from);
+  if (own.length > 0) {
+    return (ofDeck ? lines.youDrew : lines.youDrewFrom)({ what: mine, from: source });
+  }
+  const what = lines.cards({ count: cards.length });
+  const name = people.name(seats[0]);
+  return (ofDeck ? lines.drew : lines.drewFrom)({ name, what, from: source });
+}
+
+function shownText({ stack, codes, people }, nameOf) {
+  const what = list(codes.map(nameOf));
+  const seat = seatOf(stack ?? "");
+  if (seat === null) return lines.turned({ what });
+  return (seat === people.own ? lines.youShowed : lines.showed)({
+    by: people.name(seat), what,
+  });
 }
 
 /** How each event of a shuffle changes its line. */

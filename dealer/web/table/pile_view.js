@@ -6,13 +6,14 @@ import { table as texts } from "../texts.js";
 import { hasTricks, spreadInGame } from "./game.js";
 import { playedBy } from "./history.js";
 import { colourOf } from "./seat_marks.js";
-import { cardsShown, pileName, seatOfPile } from "./selectors.js";
+import { cardsShown, pileName, seatOfPile, seatsInOrder } from "./selectors.js";
 import { leadingCard } from "./trick.js";
 import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const MAX_COLUMN = 24; // of a column
 const TILT = 0.28; // of many players' cards: the upper and the lower one are not one above the other
+const BESIDE = 0.4; // of a card's width: what another card of the same player leaves visible
 const CROSS = 4; // players whose cards need it only where the room is low
 const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
 
@@ -62,11 +63,10 @@ export function updatePile(item, page) {
     update: (picture, card) => {
       const face = shuffling ? null : shownFace(card);
       if ((picture.dataset.card ?? null) !== face) drawCard(picture, face);
-      if (!trick) return;
-      putBeforePlayer(picture, page.table, card);
-      setAttribute(picture, "data-leads", card.slot === leading?.slot);
+      if (trick) setAttribute(picture, "data-leads", card.slot === leading?.slot);
     },
   });
+  if (trick) putBeforePlayers([...pictures.children], page.table, shown);
 }
 
 /** Draw the piles before a seat as the children of `container`. */
@@ -80,24 +80,30 @@ export function drawSeatPiles(container, page, piles) {
 }
 
 /**
- * Put a card of a trick before the player who has played it, in the player's colour: around the
- * middle, the reader's own below. `--x` and `--y` are in parts of the room, and `--tilt` is how far
- * a low one moves the card to the side (felt.css).
+ * Put the cards of a trick before the players who have played them, in the players' colours: around
+ * the middle, the reader's own below. `--x` and `--y` are in parts of the room, and `--tilt` is how
+ * far a low one moves the card to the side (felt.css). Several cards of one player lie beside each
+ * other, and so do those of nobody, in the middle.
  */
-function putBeforePlayer(picture, table, { slot }) {
-  const seat = playedBy(table, slot)?.seat ?? null;
-  const seats = table.state.seats.map((one) => one.seat);
-  const [index, first] = [seats.indexOf(seat), Math.max(0, seats.indexOf(table.seat))];
-  const turn = (2 * Math.PI * (index - first)) / seats.length;
-  const [side, y] = index < 0 ? [0, 0] : [-Math.sin(turn), Math.cos(turn)];
-  const tilted = side + TILT * y;
+function putBeforePlayers(pictures, table, cards) {
+  const seats = seatsInOrder(table);
+  const owners = cards.map(({ slot }) => playedBy(table, slot)?.seat ?? null);
   const few = seats.length <= CROSS;
-  picture.style.setProperty("--x", (few ? side : tilted).toFixed(2));
-  picture.style.setProperty("--y", y.toFixed(2));
-  picture.style.setProperty("--tilt", (few ? TILT * y : 0).toFixed(2));
-  // What lies lower or to the right is above: the index of each stays visible.
-  picture.style.zIndex = String(Math.round(10 * (tilted + 2)));
-  setAttribute(picture, "data-colour", seat === null ? null : colourOf(seat));
+  pictures.forEach((picture, place) => {
+    const seat = owners[place];
+    const index = seats.indexOf(seat);
+    const turn = (2 * Math.PI * index) / seats.length;
+    const [side, y] = index < 0 ? [0, 0] : [-Math.sin(turn), Math.cos(turn)];
+    const same = owners.slice(0, place).filter((one) => one === seat).length;
+    const tilted = side + TILT * y;
+    const x = (few ? side : tilted) + BESIDE * same;
+    picture.style.setProperty("--x", x.toFixed(2));
+    picture.style.setProperty("--y", y.toFixed(2));
+    picture.style.setProperty("--tilt", (few ? TILT * y : 0).toFixed(2));
+    // What lies lower or to the right is above: the index of each stays visible.
+    picture.style.zIndex = String(Math.round(10 * (tilted + BESIDE * same + 2)));
+    setAttribute(picture, "data-colour", index < 0 ? null : colourOf(seat));
+  });
 }
 
 function labelOf(name, cards, shown, open) {

@@ -240,7 +240,8 @@ export function hostCollects({ state }) {
 }
 
 /**
- * Whether the table's cards are a trick: every player who is seated has played one of them.
+ * Whether the table's cards are a trick: every player who is seated has played one of them, and
+ * nobody two.
  *
  * @param {RemoteTable} table
  */
@@ -248,8 +249,18 @@ export function isTrick(table) {
   const cards = cardsIn(table.state, "pile:table");
   const seats = new Set(cards.map(({ slot }) => playedBy(table, slot)?.seat));
   const players = table.state.seats;
-  return players.length > 1 && cards.length === players.length &&
+  return players.length > 1 && cards.length === seats.size &&
     players.every(({ seat }) => seats.has(seat));
+}
+
+/**
+ * All seats that are shown, in order around the table from this player's own, or the first one.
+ *
+ * @param {RemoteTable} table
+ */
+export function seatsInOrder(table) {
+  const others = seatsAround(table).map(({ seat }) => seat);
+  return table.seat === null ? others : [table.seat, ...others];
 }
 
 /**
