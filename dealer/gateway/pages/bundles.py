@@ -1,4 +1,8 @@
-"""Bundles of tables over HTTP, with byte ranges if they cannot change.
+"""Bundles of tables over HTTP; a download of one that cannot change may be resumed.
+
+`Range: bytes=N-` gets the bytes from N on (RFC 9110, section 14), if `If-Range` has the strong tag
+or is missing. They are those without compression, whatever the client accepts. Any other range is
+ignored, so that the whole is sent.
 
 The bundle of the first N events (`?size=N`, a size that the house has signed) changes only when one
 of its checkpoints is cosigned; so does a closed table's longest one. Their tag
@@ -23,6 +27,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from hashlib import sha256
+from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
 from urllib.parse import parse_qs
 
@@ -30,18 +35,17 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import BadRequest, UnknownTable, amount
 from dealer.gateway.clients import ClientConnection
-from dealer.gateway.pages.downloads import (
+from dealer.gateway.net.responses import response
+from dealer.gateway.pages.static_files import accepts_gzip
+from dealer.gateway.pages.streams import (
+    BLOCK,
     Download,
-    Pieces,
+    blocks_of,
     compressed,
     cosigned,
     is_settled,
-    part_of,
-    send_part,
-    takes_gzip,
+    stream,
 )
-from dealer.gateway.pages.ranges import Span
-from dealer.gateway.pages.streams import BLOCK, blocks_of, stream
 from dealer.proof.bundle import checkpoint
 from dealer.proof.opened import has_part
 from dealer.service import LiveTable, Service
@@ -61,7 +65,10 @@ OPENING = '{"opened":'
 """The beginnings of the lines of signed notes and of openings."""
 
 Lines = Callable[[], AsyncGenerator[str]]
+Pieces = Callable[[int], AsyncGenerator[bytes]]
+"""Makes the bytes from an index on."""
 
+_REST = re.compile(r"bytes=([0-9]{1,18})-", re.IGNORECASE)
 _SIZE = re.compile(r"[1-9][0-9]{0,14}")
 
 
@@ -104,7 +111,7 @@ class Bundles:
         if not fixed:
             # Relative, so that it holds behind a proxy that serves this under a path.
             where = {"Content-Location": f"bundle.jsonl?size={size}"}
-            packed = public and takes_gzip(request)
+            packed = public and accepts_gzip(request)
             more = Download(gzip=packed).headers() | where
             blocks = blocks_of(lines(), self._reading)
             await stream(
@@ -142,7 +149,7 @@ class Bundles:
         # The row's length may have been altered; its hash is compared when the file is opened.
         length = os.fstat(file.fileno()).st_size
         measured: Measured | None = Measured(_tag(kept.sha256.hex()), length)
-        pieces: Pieces = partial(_pieces_of, file)
+        pieces: Pieces = partial(_file_from, file)
         if size is not None and size != kept.size:
             lines: Lines = partial(_first_events, file, size)
             measured = await self._measure(connection, lines)
@@ -171,7 +178,7 @@ class Bundles:
         return Measured(_tag(digest.hexdigest()), length, signatures)
 
     def _pieces(self, lines: Lines) -> Pieces:
-        return lambda span: part_of(blocks_of(lines(), self._reading), span)
+        return lambda first: _from_byte(blocks_of(lines(), self._reading), first)
 
 
 async def _send(
@@ -182,12 +189,51 @@ async def _send(
     *,
     public: bool,
 ) -> Response | None:
-    """Send a bundle that cannot change, or the part of it that is asked for."""
-    download = Download(measured.etag, public and takes_gzip(request), stored=public)
-    wait = _longest_pause(connection)
-    return await send_part(
-        connection, request, pieces, measured.length, download, kind=JSONL, seconds=wait
+    """Send a bundle that cannot change, or the rest of it."""
+    first = first_byte(request, measured)
+    packed = public and first is None and accepts_gzip(request)
+    download = Download(measured.etag, packed, stored=public)
+    if answer := download.unchanged(request):
+        return answer
+    more, status = download.headers() | {"Accept-Ranges": "bytes"}, HTTPStatus.OK
+    if first is not None and first >= measured.length:
+        sentence = f"This has {measured.length} bytes, and the range begins behind them.\n"
+        return response(
+            HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+            sentence,
+            Content_Range=f"bytes */{measured.length}",
+        )
+    if first is not None:
+        more["Content-Range"] = f"bytes {first}-{measured.length - 1}/{measured.length}"
+        status = HTTPStatus.PARTIAL_CONTENT
+    blocks = pieces(first or 0)
+    await stream(
+        connection,
+        compressed(blocks) if packed else blocks,
+        kind=JSONL,
+        status=status,
+        length=None if packed else measured.length - (first or 0),
+        more=more,
+        seconds=_longest_pause(connection),
     )
+    return None
+
+
+def first_byte(request: Request, measured: Measured) -> int | None:
+    """The byte from which on the client wants the rest of this bundle; None for the whole."""
+    asked = _REST.fullmatch(", ".join(request.headers.get_all("Range")).strip())
+    condition = request.headers.get("If-Range", measured.etag)
+    if request.method != "GET" or asked is None or condition.strip() != measured.etag:
+        return None
+    return int(asked[1])
+
+
+async def _from_byte(blocks: AsyncGenerator[bytes], first: int) -> AsyncGenerator[bytes]:
+    """The bytes from an index on; a block before it is taken and counted, and is empty here."""
+    async with aclosing(blocks):
+        async for block in blocks:
+            yield block[first:]
+            first = max(first - len(block), 0)
 
 
 def _longest_pause(connection: ClientConnection) -> float:
@@ -272,8 +318,8 @@ async def _first_events(file: BinaryIO, size: int) -> AsyncGenerator[str]:
         )
 
 
-async def _pieces_of(file: BinaryIO, span: Span) -> AsyncGenerator[bytes]:
-    """The bytes of a span, read from a file."""
-    await asyncio.to_thread(file.seek, span.first)
-    for start in range(span.first, span.stop, BLOCK):
-        yield await asyncio.to_thread(file.read, min(BLOCK, span.stop - start))
+async def _file_from(file: BinaryIO, first: int) -> AsyncGenerator[bytes]:
+    """The bytes of a file from an index on."""
+    await asyncio.to_thread(file.seek, first)
+    while block := await asyncio.to_thread(file.read, BLOCK):
+        yield block

@@ -1,5 +1,7 @@
 """Histories of a table over HTTP, as sentences.
 
+Those of a closed round and of a closed table never change, and are kept for the next client.
+
 A child process makes each, `python -m dealer.history`: verifying a bundle takes seconds of
 processor time and two kilobytes of memory per event, for a request that any client may send. So it
 neither delays players nor enlarges the server.
@@ -14,9 +16,11 @@ import re
 import sys
 import zlib
 from asyncio.subprocess import PIPE, Process
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,15 +29,25 @@ from urllib.parse import parse_qs
 from websockets.http11 import Request, Response
 
 from dealer.errors import DatabaseDamaged, HistoryUnavailable, Unavailable
+from dealer.eventlog.rows import leaf_of
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.net.responses import PLAIN, response
-from dealer.gateway.pages.downloads import Download, HistoryCache, part_of, send_part
-from dealer.gateway.pages.ranges import Span
-from dealer.gateway.pages.streams import BLOCK, ConcurrencyLimit, blocks_of, stream
+from dealer.gateway.pages.static_files import accepts_gzip
+from dealer.gateway.pages.streams import (
+    BLOCK,
+    ConcurrencyLimit,
+    Download,
+    blocks_of,
+    cosigned,
+    is_settled,
+    stream,
+)
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.history.pile_titles import GameTitles
 from dealer.languages.language import Language, accepted, language_of
 from dealer.packs.catalogue import Catalogue
+from dealer.service import LiveTable, Service
+from dealer.version import running_version
 
 _WHAT = re.compile(r"/(?:history|round-(?P<round>[1-9][0-9]{0,9}))\.txt")
 
@@ -47,6 +61,14 @@ _PACKAGES = str(Path(__file__).parents[3])
 
 NO_HISTORY = 1
 """Exit code if there is no such history; standard error has the reason."""
+
+CACHED = 8 * 2**20
+"""Bytes of compressed histories that are kept."""
+
+CACHED_EACH = 2**20
+"""Bytes above which a compressed history is not kept."""
+
+HISTORY_VARIES = "Accept-Encoding, Accept-Language"
 
 T = TypeVar("T")
 
@@ -92,6 +114,8 @@ class Histories:
         `bundle` are the lines of a bundle with so many `events`, which are read when the process
         starts. Returns None if the answer was sent or the client has disconnected.
         """
+        if answer := download.unchanged(request):
+            return answer
         try:
             made = self._cache.get(download.etag) if download.stored else None
             if made is None:
@@ -103,7 +127,15 @@ class Histories:
                     return None
                 if download.stored:
                     self._cache.put(download.etag, made)
-            return await self._send(connection, request, made, download)
+            plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
+            await stream(
+                connection,
+                _parts(made) if download.gzip else _decompressed(made),
+                kind=PLAIN,
+                length=len(made) if download.gzip else plain,
+                more=download.headers(),
+            )
+            return None
         except HistoryUnavailable as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
 
@@ -127,20 +159,65 @@ class Histories:
             )
             return await _while_connected(connection, metered(making, connection.budget))
 
-    async def _send(
-        self,
-        connection: ClientConnection,
-        request: Request,
-        made: bytes,
-        download: Download,
-    ) -> Response | None:
-        if not download.gzip:
-            plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
-            pieces = partial(_plain, made)
-            return await send_part(connection, request, pieces, plain, download, kind=PLAIN)
-        blocks, more = _parts(made), download.headers()
-        await stream(connection, blocks, kind=PLAIN, length=len(made), more=more)
+
+async def history_download(
+    service: Service, live_table: LiveTable, request: Request, what: str, *, round: int | None
+) -> Download:
+    """How to send the history of this table at the address `what`, of all or of one `round`."""
+    table = live_table.table
+    if not table.rules.watched:
+        return Download(vary=HISTORY_VARIES)
+    content: str | None = None
+    if is_settled(live_table):
+        if round is not None:
+            content = await _closed_round(service, live_table, round)
+        elif table.closed:
+            content = f"{await cosigned(service, live_table)} {live_table.leaf}"
+    packed, tag = accepts_gzip(request), ""
+    if content is not None:
+        tag = history_tag(what, content)
+    return Download(tag, packed, stored=content is not None, vary=HISTORY_VARIES)
+
+
+def history_tag(what: str, content: str) -> str:
+    """The tag of the history `what` that this version makes of `content`, which never changes."""
+    digest = sha256(f"{running_version()} {what} {content}".encode()).hexdigest()[:32]
+    return f'"{digest}"'
+
+
+async def _closed_round(service: Service, live_table: LiveTable, number: int) -> str | None:
+    """The leaf of the RoundOpened, which no other round has; None unless the round is closed."""
+    table = live_table.table
+    is_open = table.round is not None and table.round.number == number
+    if is_open or not 1 <= number <= len(table.round_versions):
         return None
+    opened = table.round_versions[number - 1]
+    rows = await service.log.read(live_table.id, after=opened - 1, limit=1)
+    return leaf_of(live_table.id, rows[0]) if rows else None
+
+
+class HistoryCache:
+    """Compressed histories that cannot change, by ETag: at most `CACHED` bytes of them."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._histories: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, etag: str) -> bytes | None:
+        """A history, which counts as used."""
+        if etag in self._histories:
+            self._histories.move_to_end(etag)
+        return self._histories.get(etag)
+
+    def put(self, etag: str, packed: bytes) -> None:
+        """Keep a history, unless it is large or may change; the least recently used ones go."""
+        if not etag or len(packed) > CACHED_EACH or etag in self._histories:
+            return
+        self._histories[etag] = packed
+        self.bytes += len(packed)
+        while self.bytes > CACHED:
+            _, gone = self._histories.popitem(last=False)
+            self.bytes -= len(gone)
 
 
 def language_for(request: Request) -> Language:
@@ -172,10 +249,6 @@ async def _while_connected(connection: ClientConnection, work: Coroutine[Any, An
         making.cancel()
         leaving.cancel()
         await asyncio.gather(making, leaving, return_exceptions=True)
-
-
-def _plain(packed: bytes, span: Span) -> AsyncGenerator[bytes]:
-    return part_of(_decompressed(packed), span)
 
 
 async def _parts(packed: bytes) -> AsyncGenerator[bytes]:

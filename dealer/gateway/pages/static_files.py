@@ -39,7 +39,6 @@ from dealer.gateway.pages.page_files import (
     make_worker,
     texts_of_pages,
 )
-from dealer.gateway.pages.ranges import asks_range, is_known, span_of, weak
 from dealer.gateway.pages.self_contained_page import files_of, scripts_of
 from dealer.languages.language import languages
 
@@ -87,9 +86,23 @@ _CSS_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
 
 
+_TAGS = re.compile(r'(?:W/)?("[^"]*")')
+
+
 def accepts_gzip(request: Request) -> bool:
     """Whether the client decompresses gzip."""
     return _GZIP.search(request.headers.get("Accept-Encoding", "")) is not None
+
+
+def weak(etag: str) -> str:
+    """The tag for compressed bytes: another version of zlib makes other bytes of the content."""
+    return f"W/{etag}"
+
+
+def is_known(request: Request, etag: str) -> bool:
+    """Whether the client has this content, compressed or not (`If-None-Match`)."""
+    given = ", ".join(request.headers.get_all("If-None-Match"))
+    return bool(etag) and (given.strip() == "*" or etag in _TAGS.findall(given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,32 +121,21 @@ class File:
         return gzip.compress(self.data, mtime=0)
 
     def answer(self, request: Request, *, caching: str, **more: str) -> Response:
-        """The response with this file: plain, gzipped, a range of it, or 304 for a matching ETag.
+        """The response with this file: plain, gzipped, or 304 for a matching ETag.
 
-        What must not be stored may have other bytes at the next request: it has no ranges.
-        Compression is safe (BREACH), because these files contain no secrets.
+        What must not be stored may have other bytes at the next request. Compression is safe
+        (BREACH), because these files contain no secrets.
         """
-        ranged = asks_range(request)
-        packed = accepts_gzip(request) and not ranged
+        packed = accepts_gzip(request)
         more |= {"Cache_Control": caching, "Vary": "Accept-Encoding"}
-        if caching == NO_STORE:
-            more["Accept_Ranges"] = "none"
-        else:
-            more |= {"Accept_Ranges": "bytes", "ETag": weak(self.etag) if packed else self.etag}
+        if caching != NO_STORE:
+            more["ETag"] = weak(self.etag) if packed else self.etag
             if is_known(request, self.etag):
                 return response(HTTPStatus.NOT_MODIFIED, b"", kind=self.kind, **more)
         if packed:
             more["Content_Encoding"] = "gzip"
-            return response(HTTPStatus.OK, self.gzipped, kind=self.kind, **more)
-        if ranged and caching != NO_STORE:
-            span = span_of(request, etag=self.etag, length=len(self.data))
-            if isinstance(span, Response):
-                return span
-            if span is not None:
-                data = self.data[span.first : span.stop]
-                more["Content_Range"] = span.header
-                return response(HTTPStatus.PARTIAL_CONTENT, data, kind=self.kind, **more)
-        return response(HTTPStatus.OK, self.data, kind=self.kind, **more)
+        data = self.gzipped if packed else self.data
+        return response(HTTPStatus.OK, data, kind=self.kind, **more)
 
 
 class StaticFiles:

@@ -1,20 +1,29 @@
-"""Long HTTP responses, streamed block by block, and the limit of those that take long to make."""
+"""Long HTTP responses, streamed block by block, and the limit of those that take long to make.
+
+A download has a strong tag (RFC 9110, section 8.8) if it cannot change. Downloads of private tables
+are neither compressed (BREACH: they are secret, and players choose names in them) nor stored by
+clients.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import NamedTuple
 
 from websockets.datastructures import Headers
-from websockets.http11 import Response
+from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError, Overloaded
 from dealer.gateway.clients import ClientConnection
-from dealer.gateway.net.responses import headers_of
+from dealer.gateway.net.responses import headers_of, response
+from dealer.gateway.pages.static_files import REVALIDATE, is_known, weak
+from dealer.service import LiveTable, Service
 
 BLOCK = 32 * 1024
 """Bytes of a block of a streamed answer, about."""
@@ -115,3 +124,51 @@ async def blocks_of(lines: AsyncGenerator[str], turn: asyncio.Lock) -> AsyncGene
                     block += line.encode() + b"\n"
             if block:
                 yield bytes(block)
+
+
+class Download(NamedTuple):
+    """How a download is sent: with gzip or plain, and with this `etag`, empty if it may change.
+
+    The tag is the strong one of the plain bytes. Only what is `stored` may be kept by clients and
+    by this server. `vary` are the headers of the request on which the answer depends.
+    """
+
+    etag: str = ""
+    gzip: bool = False
+    stored: bool = False
+    vary: str = "Accept-Encoding"
+
+    def headers(self) -> dict[str, str]:
+        """Headers of the answer beside those of every download."""
+        more = {"Content-Encoding": "gzip"} if self.gzip else {}
+        if self.etag:
+            more["ETag"] = weak(self.etag) if self.gzip else self.etag
+        if self.stored:
+            more["Cache-Control"] = REVALIDATE
+        return more | {"Vary": self.vary, "Accept-Ranges": "none"}
+
+    def unchanged(self, request: Request) -> Response | None:
+        """304 if the client has this content; None otherwise."""
+        if not is_known(request, self.etag):
+            return None
+        return response(HTTPStatus.NOT_MODIFIED, b"", **self._replace(gzip=False).headers())
+
+
+async def compressed(blocks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The blocks as one gzip stream; holds no more than a block."""
+    packing = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
+    async with aclosing(blocks):
+        async for block in blocks:
+            yield packing.compress(block)
+    yield packing.flush()
+
+
+def is_settled(live_table: LiveTable) -> bool:
+    """Whether the log has the whole state: an event that is not on disk is not final."""
+    return live_table.committed == live_table.table.version and not live_table.reloading
+
+
+async def cosigned(service: Service, live_table: LiveTable) -> int:
+    """The count that grows with each cosignature of one of the table's checkpoints."""
+    found = await service.log.heads_and_cosigned([live_table.id])
+    return found.get(live_table.id, (0, 0))[1]

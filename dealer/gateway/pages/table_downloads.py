@@ -19,14 +19,14 @@ from dealer.game.state import Table
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.net.checks import bearer_of
 from dealer.gateway.pages.bundles import Bundles
-from dealer.gateway.pages.downloads import (
+from dealer.gateway.pages.histories import (
     HISTORY_VARIES,
-    Download,
+    Histories,
     history_download,
     history_tag,
+    language_for,
 )
-from dealer.gateway.pages.histories import Histories, language_for
-from dealer.gateway.pages.streams import ConcurrencyLimit
+from dealer.gateway.pages.streams import ConcurrencyLimit, Download
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.session.context import GatewayContext
@@ -96,8 +96,6 @@ class TableDownloads:
         number = self._histories.round_of(what)
         named = f"{what} {language_for(request).tag}"
         download = await history_download(self._service, live_table, request, named, round=number)
-        if answer := download.unchanged(request):
-            return answer
         lines = self._service.bundle(live_table, writing=writing)
         return await self._histories.answer(
             connection, request, lines, what, events=live_table.committed, download=download
