@@ -9,34 +9,18 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog import Append, Appended, Log, Result, key_file, load_house_keys
 from dealer.eventlog.address import database_file
-from dealer.eventlog.health import DamagedTables
 from dealer.eventlog.high_water_mark import HighWaterMark, MarkRecord, read_marks
 from dealer.eventlog.keys import MASTER_BYTES, HouseKeys, key_checks, require_database
-from dealer.eventlog.recent import RecentEvents
-from dealer.feed.feed import Feed
-from dealer.projector.queries import FINISHED
-from dealer.projector.scheduler import ProjectionScheduler
-from dealer.service.clock import Clock, clock_skew, utc_ms
+from dealer.service.clock import clock_skew
 from dealer.service.commands.background_tasks import BackgroundTasks
-from dealer.service.commands.commit_stats import CommitStats
-from dealer.service.commands.executor import CommandExecutor
 from dealer.service.commands.maintenance import MaintenanceMode
-from dealer.service.commands.processor import CommandProcessor
-from dealer.service.commands.random_draws import RandomDraws
 from dealer.service.identity.admin import record_schema
-from dealer.service.identity.seat_claims import SeatClaims
-from dealer.service.identity.service_keys import ServiceKeys
-from dealer.service.identity.service_tables import ServiceJournal, ServiceTables
-from dealer.service.identity.tokens import Tickets, TokenKeys
-from dealer.service.nodes.head_poller import HeadPoller
-from dealer.service.nodes.presence import SharedPresence
 from dealer.service.operations.close_tables import AutoClose
 from dealer.service.operations.restore_check import (
     CloseProgress,
@@ -45,52 +29,9 @@ from dealer.service.operations.restore_check import (
     log_id,
     require_unused,
 )
-from dealer.service.reading.checkpoints import Checkpoints
-from dealer.service.reading.consistency import ConsistencyProofs
-from dealer.service.reading.lobby import PER_NETWORK, Lobby, Openers
-from dealer.service.reading.past_states import PastStates
-from dealer.service.service import Service
-from dealer.service.tables.archive import ArchiveFolder
-from dealer.service.tables.cache import BYTES, TABLES, TableCache
-from dealer.service.tables.event_reader import EventReader
-from dealer.service.tables.insecure_decks import InsecureDecks
-from dealer.service.tables.live_table import Notices
-from dealer.service.tables.loading import Loader
-from dealer.service.tables.round_secret_cache import RoundSecretCache
-from dealer.service.tables.stored_savepoints import StoredSavepoints
-from dealer.webhooks.runner import WebhookRunner
-
-GIVE_UP_MS = 3 * 86_400_000
-"""Milliseconds of failures after which a webhook is switched off, unless it is a setting."""
+from dealer.service.service import DEFAULTS, Service, ServiceOptions
 
 log_ = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceOptions:
-    """Settings of the parts of a service.
-
-    `house` is the name of the house in origins, without space or `+`. Tables in memory take about
-    `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
-    `per_network` tables that one network opened. Bundles of archived tables are read from the
-    folder `archive`. A webhook that fails for `webhook_give_up_ms` is switched off, unless that is
-    0. With `insecure_test_decks` a test may choose what shuffles give. `program` is what `dealer
-    serve` notes of itself before a round, see `CommandExecutor`. `clock` is the wall clock,
-    milliseconds since 1970.
-    """
-
-    house: str = "localhost"
-    tables: int = TABLES
-    memory: int = BYTES
-    per_network: int = PER_NETWORK
-    archive: Path | None = None
-    webhook_give_up_ms: int = GIVE_UP_MS
-    insecure_test_decks: bool = False
-    program: str = ""
-    clock: Clock = utc_ms
-
-
-DEFAULTS = ServiceOptions()
 
 
 @asynccontextmanager
@@ -122,7 +63,7 @@ async def open_service(
         disk = None
         if opened.log.dialect == "sqlite":
             disk = database_file(database).absolute().parent
-        service = make_service(
+        service = Service(
             opened.log,
             opened.keys,
             options,
@@ -177,99 +118,6 @@ async def _open_log(
     finally:
         if mark is not None:
             mark.close()  # after the log, which still writes its queue and marks it
-
-
-def make_service(
-    log: Log,
-    keys: HouseKeys,
-    options: ServiceOptions = DEFAULTS,
-    *,
-    mark: HighWaterMark | None = None,
-    maintenance: MaintenanceMode | None = None,
-) -> Service:
-    """The parts of a service, each made of those before it; nothing of it runs yet."""
-    tasks, damaged = BackgroundTasks(), DamagedTables()
-    recent = RecentEvents(bound=options.memory // 4)
-    service_keys = ServiceKeys()
-    feed = Feed(log, recent, damaged, enabled=service_keys.any_reads)
-    notices = Notices(recent, feed.subjects)
-    # Tables in memory.
-    decks = InsecureDecks(allowed=options.insecure_test_decks)
-    secrets_of_rounds = RoundSecretCache(log, keys)
-    reader = EventReader(log, recent, secrets_of_rounds, damaged)
-    savepoints = StoredSavepoints(log, keys, secrets_of_rounds)
-    loader = Loader(log, secrets_of_rounds, reader, savepoints, decks, damaged)
-    projection = ProjectionScheduler(log, recent)
-    cache = TableCache(loader, recent, savepoints, projection.projector)
-    cache.bound, cache.bytes_bound = options.tables, options.memory
-    # Commands.
-    maintenance = maintenance or MaintenanceMode()
-    executor = CommandExecutor(
-        keys,
-        house=options.house,
-        maintenance=maintenance,
-        cache=cache,
-        insecure_decks=decks,
-        program=options.program,
-        clock=options.clock,
-    )
-    processor = CommandProcessor(
-        log, keys, loader, reader, executor, cache, recent, savepoints, notices, tasks, mark
-    )
-    lifecycle = processor.lifecycle
-    # What is read, and other nodes.
-    checkpoints = Checkpoints(log, lifecycle, executor, tasks, notices)
-    openers = Openers(log, keys)
-    presence = SharedPresence(log)
-    head_poller = HeadPoller(log, cache, lifecycle, checkpoints, presence)
-    return Service(
-        log=log,
-        keys=keys,
-        now=options.clock,
-        stats=CommitStats(),
-        recent=recent,
-        damaged=damaged,
-        notices=notices,
-        tasks=tasks,
-        reader=reader,
-        loader=loader,
-        savepoints=savepoints,
-        tables=cache,
-        insecure_decks=decks,
-        archive=ArchiveFolder(options.archive),
-        maintenance=maintenance,
-        executor=executor,
-        processor=processor,
-        lifecycle=lifecycle,
-        random_draws=RandomDraws(processor, reader, tasks),
-        tokens=TokenKeys(keys),
-        tickets=Tickets(keys, service_keys, options.clock),
-        seat_claims=SeatClaims(log, keys, processor),
-        service_keys=service_keys,
-        service_tables=ServiceTables(log),
-        service_journal=ServiceJournal(log),
-        checkpoints=checkpoints,
-        consistency=ConsistencyProofs(log, damaged),
-        past_states=PastStates(log, secrets_of_rounds, damaged),
-        openers=openers,
-        lobby=Lobby(log, openers, per_network=options.per_network),
-        finished=Lobby(log, openers, per_network=options.per_network, listed=FINISHED),
-        projection=projection,
-        presence=presence,
-        head_poller=head_poller,
-        hints=log.reader.notifier(head_poller.on_hint),
-        feed=feed,
-        webhooks=WebhookRunner(
-            log,
-            feed,
-            keys,
-            service_keys.filter_of,
-            house=options.house,
-            random=secrets.token_bytes,
-            now=options.clock,
-            give_up_ms=options.webhook_give_up_ms,
-        ),
-    )
 
 
 async def _check_environment(service: Service) -> None:

@@ -6,29 +6,31 @@ became public.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dealer.errors import BadRequest, DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.health import DamagedTables
+from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.eventlog.keys import HouseKeys
-from dealer.eventlog.protocols import Notifier
 from dealer.eventlog.recent import RecentEvents
 from dealer.feed.feed import Feed
 from dealer.game.commands import Command, OpenTable
 from dealer.game.rules import PRACTICE, for_new_table
 from dealer.game.state import Round
+from dealer.projector.queries import FINISHED
 from dealer.projector.scheduler import ProjectionScheduler
-from dealer.service.clock import Clock
+from dealer.service.clock import Clock, utc_ms
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.commit_stats import CommitStats
 from dealer.service.commands.executor import CommandExecutor
 from dealer.service.commands.maintenance import MaintenanceMode
 from dealer.service.commands.processor import CommandProcessor
 from dealer.service.commands.random_draws import RandomDraws
-from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.identity.seat_claims import SeatClaims
 from dealer.service.identity.service_keys import ServiceKeys
 from dealer.service.identity.service_tables import Owner, ServiceJournal, ServiceTables
@@ -38,10 +40,10 @@ from dealer.service.nodes.presence import SharedPresence
 from dealer.service.reading.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
 from dealer.service.reading.checkpoints import Checkpoints
 from dealer.service.reading.consistency import ConsistencyProofs
-from dealer.service.reading.lobby import Lobby, Openers
+from dealer.service.reading.lobby import PER_NETWORK, Lobby, Openers
 from dealer.service.reading.past_states import PastStates
 from dealer.service.tables.archive import ArchiveFolder, require_here
-from dealer.service.tables.cache import TableCache
+from dealer.service.tables.cache import BYTES, TABLES, TableCache
 from dealer.service.tables.event_reader import EventReader
 from dealer.service.tables.execution import (
     CommandExecution,
@@ -52,63 +54,136 @@ from dealer.service.tables.execution import (
 from dealer.service.tables.insecure_decks import InsecureDecks
 from dealer.service.tables.live_table import LiveTable, Notices
 from dealer.service.tables.loading import Loader
+from dealer.service.tables.round_secret_cache import RoundSecretCache
 from dealer.service.tables.stored_savepoints import StoredSavepoints
 from dealer.service.tables.table_ids import check_rules, id_and_key
 from dealer.webhooks.runner import WebhookRunner
 
+GIVE_UP_MS = 3 * 86_400_000
+"""Milliseconds of failures after which a webhook is switched off, unless it is a setting."""
 
-@dataclass(eq=False, kw_only=True)
-class Service:
-    """The tables of one event log: its parts, made by `build.make_service`, and what they do only
-    together.
 
-    `now` is the wall clock, milliseconds since 1970. `hints` is None if other processes get
-    no notifications of commits.
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """Settings of the parts of a service.
+
+    `house` is the name of the house in origins, without space or `+`. Tables in memory take about
+    `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
+    `per_network` tables that one network opened. Bundles of archived tables are read from the
+    folder `archive`. A webhook that fails for `webhook_give_up_ms` is switched off, unless that is
+    0. With `insecure_test_decks` a test may choose what shuffles give. `program` is what `dealer
+    serve` notes of itself before a round, see `CommandExecutor`. `clock` is the wall clock,
+    milliseconds since 1970.
     """
 
-    # What all of it is built on.
-    log: Log
-    keys: HouseKeys
-    now: Clock
-    stats: CommitStats
-    recent: RecentEvents
-    damaged: DamagedTables
-    notices: Notices
-    tasks: BackgroundTasks
-    # Tables in memory.
-    reader: EventReader
-    savepoints: StoredSavepoints
-    loader: Loader
-    tables: TableCache
-    insecure_decks: InsecureDecks
-    archive: ArchiveFolder
-    # Commands.
-    maintenance: MaintenanceMode
-    executor: CommandExecutor
-    processor: CommandProcessor
-    lifecycle: TableLifecycle
-    random_draws: RandomDraws
-    # Who may act.
-    tokens: TokenKeys
-    tickets: Tickets
-    seat_claims: SeatClaims
-    service_keys: ServiceKeys
-    service_tables: ServiceTables
-    service_journal: ServiceJournal
-    # What is read of tables.
-    checkpoints: Checkpoints
-    consistency: ConsistencyProofs
-    past_states: PastStates
-    openers: Openers
-    lobby: Lobby
-    finished: Lobby
-    # After the commit: read models, other nodes, other servers.
-    projection: ProjectionScheduler
-    presence: SharedPresence
-    head_poller: HeadPoller
-    hints: Notifier | None
-    feed: Feed
-    webhooks: WebhookRunner
+    house: str = "localhost"
+    tables: int = TABLES
+    memory: int = BYTES
+    per_network: int = PER_NETWORK
+    archive: Path | None = None
+    webhook_give_up_ms: int = GIVE_UP_MS
+    insecure_test_decks: bool = False
+    program: str = ""
+    clock: Clock = utc_ms
+
+
+DEFAULTS = ServiceOptions()
+
+
+class Service:
+    """The tables of one event log: its parts, each made of those before it, and what they do only
+    together.
+
+    Nothing of it runs yet: `build.open_service` starts it. `mark` is the log's high-water mark, if
+    one is kept. `hints` is None if other processes get no notifications of commits.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        keys: HouseKeys,
+        options: ServiceOptions = DEFAULTS,
+        *,
+        mark: HighWaterMark | None = None,
+        maintenance: MaintenanceMode | None = None,
+    ) -> None:
+        self.log = log
+        self.keys = keys
+        self.now = options.clock
+        self.stats = CommitStats()
+        self.tasks = BackgroundTasks()
+        self.damaged = DamagedTables()
+        self.recent = recent = RecentEvents(bound=options.memory // 4)
+        self.service_keys = ServiceKeys()
+        self.feed = Feed(log, recent, self.damaged, enabled=self.service_keys.any_reads)
+        self.notices = Notices(recent, self.feed.subjects)
+        # Tables in memory.
+        self.insecure_decks = decks = InsecureDecks(allowed=options.insecure_test_decks)
+        secrets_of_rounds = RoundSecretCache(log, keys)
+        self.reader = EventReader(log, recent, secrets_of_rounds, self.damaged)
+        self.savepoints = StoredSavepoints(log, keys, secrets_of_rounds)
+        self.loader = Loader(
+            log, secrets_of_rounds, self.reader, self.savepoints, decks, self.damaged
+        )
+        self.projection = ProjectionScheduler(log, recent)
+        self.tables = TableCache(self.loader, recent, self.savepoints, self.projection.projector)
+        self.tables.bound, self.tables.bytes_bound = options.tables, options.memory
+        self.archive = ArchiveFolder(options.archive)
+        # Commands.
+        self.maintenance = maintenance or MaintenanceMode()
+        self.executor = CommandExecutor(
+            keys,
+            house=options.house,
+            maintenance=self.maintenance,
+            cache=self.tables,
+            insecure_decks=decks,
+            program=options.program,
+            clock=options.clock,
+        )
+        self.processor = CommandProcessor(
+            log,
+            keys,
+            self.loader,
+            self.reader,
+            self.executor,
+            self.tables,
+            recent,
+            self.savepoints,
+            self.notices,
+            self.tasks,
+            mark,
+        )
+        self.lifecycle = self.processor.lifecycle
+        self.random_draws = RandomDraws(self.processor, self.reader, self.tasks)
+        # Who may act.
+        self.tokens = TokenKeys(keys)
+        self.tickets = Tickets(keys, self.service_keys, options.clock)
+        self.seat_claims = SeatClaims(log, keys, self.processor)
+        self.service_tables = ServiceTables(log)
+        self.service_journal = ServiceJournal(log)
+        # What is read of tables.
+        self.checkpoints = Checkpoints(log, self.lifecycle, self.executor, self.tasks, self.notices)
+        self.consistency = ConsistencyProofs(log, self.damaged)
+        self.past_states = PastStates(log, secrets_of_rounds, self.damaged)
+        self.openers = Openers(log, keys)
+        self.lobby = Lobby(log, self.openers, per_network=options.per_network)
+        self.finished = Lobby(log, self.openers, per_network=options.per_network, listed=FINISHED)
+        # After the commit: other nodes, other servers.
+        self.presence = SharedPresence(log)
+        self.head_poller = HeadPoller(
+            log, self.tables, self.lifecycle, self.checkpoints, self.presence
+        )
+        self.hints = log.reader.notifier(self.head_poller.on_hint)
+        self.webhooks = WebhookRunner(
+            log,
+            self.feed,
+            keys,
+            self.service_keys.filter_of,
+            house=options.house,
+            random=secrets.token_bytes,
+            now=options.clock,
+            give_up_ms=options.webhook_give_up_ms,
+        )
 
     async def close(self) -> None:
         """Stop all work on tables; the log is the caller's to close."""

@@ -38,8 +38,8 @@ from dealer.game.commands import (
 from dealer.projector.runner import Projector
 from dealer.proof.round_keys import player_digest
 from dealer.service import Service
-from dealer.service.build import ServiceOptions, make_service
 from dealer.service.commands.executor import CommandExecutor
+from dealer.service.service import ServiceOptions
 from dealer.service.tables.execution import CommandResult, IdempotencyKey
 from dealer.service.tables.live_table import LiveTable
 
@@ -114,7 +114,7 @@ async def record(url: str, key: Path) -> None:
             with patch.object(
                 secrets, "token_bytes", bytes
             ):  # the node's number is not of the game
-                service = make_service(
+                service = Service(
                     log, keys, ServiceOptions(house="cards.example", clock=lambda: clock[0])
                 )
             await _friday(service, clock)

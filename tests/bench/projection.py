@@ -30,7 +30,8 @@ from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector, events_per_slice
 from dealer.service import Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.harness.postgres import Blocking, OwnServer, own_server
 
 TABLES = 16

@@ -14,7 +14,7 @@ import pytest
 import dealer
 from dealer.bots import read_link
 from dealer.cli.main import main
-from dealer.service.build import ServiceOptions
+from dealer.service.service import ServiceOptions
 from tests.harness.own_gateway import own_gateway
 
 ROOT = Path(__file__).parents[2]

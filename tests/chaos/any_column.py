@@ -57,11 +57,12 @@ from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service import Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
 from dealer.service.identity.admin import AdminService
 from dealer.service.identity.service_tables import Owner
 from dealer.service.operations.archiver import Archiver
 from dealer.service.operations.webhooks import WebhookAdmin
+from dealer.service.service import ServiceOptions
 from dealer.service.tables.execution import IdempotencyKey
 from tests.harness.limits import NO_RATES
 from tests.harness.service_keys import add_key, found

@@ -22,7 +22,8 @@ from dealer.client import RemoteTable
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, OpenRound, StartShuffle, TakeSeat
 from dealer.gateway import serve as open_gateway
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 
 HOST = Actor(host=True)
 

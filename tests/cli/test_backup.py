@@ -20,8 +20,9 @@ import pytest
 
 from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
 from dealer.service.operations.backup import Folders, back_up
+from dealer.service.service import ServiceOptions
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.harness.postgres import Postgres, migrated, own_server, programs
 from tests.service.tables import shuffled_table

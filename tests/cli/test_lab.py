@@ -17,7 +17,8 @@ import pytest
 
 from dealer.cli import main
 from dealer.game.commands import Actor, CloseRound, CloseTable, OpenRound, StartShuffle
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 
 from .conftest import Ask, Played
 

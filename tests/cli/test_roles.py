@@ -21,7 +21,8 @@ import pytest
 
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.harness.composed import Database, composed
 from tests.harness.postgres import OwnServer, migrated, own_server, programs, query
 from tests.harness.programs import output_of

@@ -19,10 +19,11 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, OpenRound, StartShuffle
 from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, LiveTable, Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
 from dealer.service.commands.maintenance import POLL_SECONDS
 from dealer.service.identity.admin import read_journal
 from dealer.service.operations.key_rotation import retire_keys
+from dealer.service.service import ServiceOptions
 from dealer.service.tables.execution import ANONYMOUS_SCOPE
 
 from .conftest import Ask, Played

@@ -17,7 +17,8 @@ from dealer.errors import SchemaTooNew, UnknownEvent
 from dealer.eventlog import schema
 from dealer.eventlog.backends import open_readonly
 from dealer.game.commands import TakeSeat
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 
 from .conftest import Ask, Played
 

@@ -16,7 +16,8 @@ from dealer.game.commands import Actor, CloseRound, OpenRound, StartShuffle
 from dealer.proof.bundle import DECOMPRESSED, LAST_NEWLINE, LINE_ENDS, UNMARKED
 from dealer.proof.note import ED25519, Verifier
 from dealer.proof.verify import CHECKS
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 

@@ -61,7 +61,7 @@ from dealer.proof.checkpoint import Signer
 from dealer.proof.opened import opened_commitment, separate
 from dealer.proof.round_keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import Tree, leaf_hash
-from dealer.service.build import make_service
+from dealer.service.service import Service
 from tests.harness.card_truth import may_see
 from tests.harness.limits import NO_RATES
 from tests.proof.whole_tree import consistency_proof
@@ -350,7 +350,7 @@ class RealServer:
         stack = self._stack
         log = await stack.enter_async_context(await Log.open(self._url))
         key = await load_house_keys(log, key_file(self._url), fresh=b"\x07" * 32)
-        service = make_service(log, key)
+        service = Service(log, key)
         stack.push_async_callback(service.close)
         bounds = Limits(**(NO_RATES | {"closing": 0.2, "drain": 3.0} | limits))
         self.gateway = await stack.enter_async_context(

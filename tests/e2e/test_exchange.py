@@ -29,8 +29,7 @@ from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve
 from dealer.gateway.presence.presence import Presence
 from dealer.proof.round_keys import player_digest
-from dealer.service import clock
-from dealer.service.build import make_service
+from dealer.service import Service, clock
 from dealer.service.commands import executor
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.limits import NO_RATES
@@ -87,9 +86,7 @@ async def play(
     make_deterministic(monkeypatch)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(await Log.open(url))
-        service = make_service(
-            log, await load_house_keys(log, key_file(url), fresh=bytes(range(32)))
-        )
+        service = Service(log, await load_house_keys(log, key_file(url), fresh=bytes(range(32))))
         stack.push_async_callback(service.close)
         gateway = await stack.enter_async_context(serve(service, port=0, limits=LIMITS))
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dealer.service import Service
-from dealer.service.build import DEFAULTS, ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import DEFAULTS, ServiceOptions
 from tests.service.conftest import postgres_url, url
 
 __all__ = ["postgres_url", "url"]

@@ -35,7 +35,8 @@ from dealer.gateway import Limits
 from dealer.gateway import serve as open_gateway
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from dealer.version import __version__
 from tests.harness.limits import NO_RATES
 from tests.harness.postgres import migrated, own_server, programs

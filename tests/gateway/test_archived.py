@@ -13,8 +13,9 @@ from dealer.cli.commands.tables import archive_tables
 from dealer.game.commands import CloseTable
 from dealer.gateway.pages.streams import MAX_CONCURRENT_PER_ADDRESS
 from dealer.service import Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
 from dealer.service.nodes import head_poller
+from dealer.service.service import ServiceOptions
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import eventually, reason_of
 from tests.gateway.tables import SeatedTable, seat_and_shuffle

@@ -15,7 +15,7 @@ from dealer.errors import ConfigurationError
 from dealer.eventlog.keys import HouseKeys
 from dealer.gateway import Gateway, serve
 from dealer.gateway import clients as module
-from dealer.service.build import make_service
+from dealer.service.service import Service
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import HANDSHAKE, eventually, reason_of, refused_status
 from tests.gateway.tables import commit_entropy, seat_and_shuffle, seat_players
@@ -202,7 +202,7 @@ async def test_a_command_that_cannot_be_finished_does_not_delay_the_drain(
 async def test_a_command_that_fails_at_once_does_not_delay_the_drain(service, connect) -> None:
     """The house key of its table, which another node has opened, is not on this node yet."""
     live_table, _ = await service.open_table({})
-    other_node = make_service(service.log, HouseKeys(bytes(32)))
+    other_node = Service(service.log, HouseKeys(bytes(32)))
     async with serve(other_node, port=0, limits=TEST_LIMITS) as gateway:
         client = await connect(gateway)
         for cmd in ("one", "two"):

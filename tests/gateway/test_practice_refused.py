@@ -13,7 +13,8 @@ from dealer.game.cards import build
 from dealer.game.commands import CloseRound, OpenRound
 from dealer.gateway.rate_limit.costs import practice_bytes_written
 from dealer.service import Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.gateway.conftest import TEST_LIMITS, serving
 from tests.gateway.rpc_client import Refusal, RpcClient, reason_of, refusal
 from tests.gateway.tables import seat_and_shuffle

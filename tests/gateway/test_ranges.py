@@ -21,7 +21,8 @@ from dealer.gateway import Gateway
 from dealer.gateway.pages.bundles import Measured, first_byte
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify import verify
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.gateway.conftest import TEST_LIMITS, serving
 from tests.gateway.http_client import HttpResponse, get
 from tests.gateway.rpc_client import eventually

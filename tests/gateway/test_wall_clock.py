@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dealer.gateway import Gateway
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.gateway.conftest import Connect, serving
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
 from tests.service.wall_clock import HOUR, WallClock

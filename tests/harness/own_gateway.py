@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
-from dealer.service.build import DEFAULTS, ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import DEFAULTS, ServiceOptions
 from tests.harness.limits import NO_RATES
 
 

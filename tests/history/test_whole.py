@@ -24,7 +24,7 @@ from dealer.game.commands import (
 )
 from dealer.history.replay import Game
 from dealer.history.text import write
-from dealer.service.build import make_service
+from dealer.service.service import Service
 
 HOST = Actor(host=True)
 
@@ -34,7 +34,7 @@ async def lines(tmp_path: Path) -> list[str]:
     """The bundle of a hold'em hand of three, burns before each street, one hand shown."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     async with await Log.open(url) as log:
-        service = make_service(
+        service = Service(
             log, await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
         )
         live, _ = await service.open_table({"game": "holdem", "name": "Friday"})

@@ -11,7 +11,6 @@ from typing import Any
 from dealer.eventlog import Log
 from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.service import Service
-from dealer.service.build import make_service
 
 
 @asynccontextmanager
@@ -21,8 +20,6 @@ async def bare_service(
     """The service over the database at `url`, with the key in the file `key` or a `fresh` one."""
     async with await Log.open(url, **log) as opened:
         fresh = fresh or secrets.token_bytes(32)
-        service = make_service(
-            opened, await load_house_keys(opened, key_file(url, key), fresh=fresh)
-        )
+        service = Service(opened, await load_house_keys(opened, key_file(url, key), fresh=fresh))
         yield service
         await service.close()

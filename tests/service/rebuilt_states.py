@@ -32,8 +32,9 @@ from dealer.game.state import Round
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
 from dealer.service.reading.past_states import no_pause
+from dealer.service.service import ServiceOptions
 from tests.harness.empty_log import empty_log
 from tests.projector.databases import AnyConnection, catch_up, models, rebuilt
 from tests.projector.random_games import CODES, HOST, Game, random_step

@@ -9,9 +9,10 @@ import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.gateway import serve
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
 from dealer.service.clock import Clock, utc_ms
 from dealer.service.operations import probe
+from dealer.service.service import ServiceOptions
 from tests.gateway.http_client import get
 
 

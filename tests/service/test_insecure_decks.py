@@ -11,7 +11,7 @@ import dealer
 from dealer.errors import BadRequest, UnknownTable
 from dealer.proof.verify import verify
 from dealer.proof.verify.replay import INSECURE
-from dealer.service.build import ServiceOptions
+from dealer.service.service import ServiceOptions
 from tests.harness.own_gateway import own_gateway
 from tests.web.client.node_client import NodeClient
 from tests.web.js_verifier import Bundle, compare

@@ -12,8 +12,9 @@ from dealer.game.commands import AddNote, CloseRound, TakeSeat
 from dealer.history.sentences import describe_all
 from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
 from dealer.service.reading.past_states import no_pause
+from dealer.service.service import ServiceOptions
 from tests.harness.empty_log import empty_log
 from tests.service.tables import HOST, OPEN_ROUND, bundle_of
 

@@ -13,7 +13,8 @@ from dealer.game.commands import StartShuffle
 from dealer.game.decide.rounds import deadline
 from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import (
     HOST,

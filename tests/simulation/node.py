@@ -11,7 +11,8 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve
 from dealer.packs.catalogue import shipped
 from dealer.service import Service
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from tests.harness.limits import NO_RATES
 from tests.simulation.checks import restored_tables_are_closed
 from tests.simulation.environment import EPOCH_MS

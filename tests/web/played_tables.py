@@ -41,7 +41,6 @@ from dealer.game.stacks import DISCARD
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.round_keys import player_digest
 from dealer.service import LiveTable, Service
-from dealer.service.build import make_service
 from tests.proof.log_builder import some_bytes
 from tests.web.js_verifier import Bundle
 
@@ -240,7 +239,7 @@ async def _all(directory: Path, *, largest: bool) -> list[Played]:
     url = f"sqlite:///{directory / 'dealer.db'}"
     async with await Log.open(url) as log:
         keys = await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
-        service = make_service(log, keys)
+        service = Service(log, keys)
         tables = {
             "2 seats, 52 cards": await _two_with_nonces(service),
             "10 seats, 54 cards": await _ten_at_random(service),

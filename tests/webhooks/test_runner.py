@@ -19,10 +19,10 @@ from dealer.eventlog.keys import existing_house_keys, load_house_keys
 from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
-from dealer.service.build import ServiceOptions
 from dealer.service.identity.admin import read_journal
 from dealer.service.operations.key_rotation import rotate
 from dealer.service.operations.webhooks import WebhookAdmin
+from dealer.service.service import ServiceOptions
 from dealer.webhooks import requests, runner
 from tests.gateway.rpc_client import eventually
 from tests.harness.service_keys import add_key, give_table, revoke_key

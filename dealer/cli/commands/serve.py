@@ -88,7 +88,8 @@ def serve(context: click.Context, /, **given: Any) -> None:
 async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     from dealer.gateway import serve as open_gateway
     from dealer.gateway.observe.tracing import tracing
-    from dealer.service.build import ServiceOptions, open_service
+    from dealer.service.build import open_service
+    from dealer.service.service import ServiceOptions
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

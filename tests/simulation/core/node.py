@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from dealer.service.build import ServiceOptions, open_service
+from dealer.service.build import open_service
+from dealer.service.service import ServiceOptions
 from dealer.service.tables.live_table import CommitNotice, LiveTable
 from tests.simulation.checks import restored_tables_are_closed
 from tests.simulation.core.stream import Stream
