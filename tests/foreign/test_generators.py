@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from dealer.gateway.schema import asyncapi, openrpc
-from dealer.gateway.schema.asyncapi import messages
-from dealer.gateway.schema.openrpc import Frame, examples
+from dealer.gateway.schema.documents import Frame, examples, messages
 from tests.harness.installed import missing
 from tests.harness.npm import BUILD
 from tests.harness.programs import output_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway.schema.openrpc import examples
+from dealer.gateway.schema.documents import examples
 from dealer.gateway.session.methods import METHODS
 from tests.gateway import rpc_client
 from tests.gateway.http_client import get

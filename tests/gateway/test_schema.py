@@ -22,7 +22,7 @@ from dealer.game.events import TYPES
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.schema import asyncapi, openrpc
 from dealer.gateway.schema.components import notifications
-from dealer.gateway.schema.openrpc import examples, refusals_of
+from dealer.gateway.schema.documents import examples, refusals_of
 from dealer.gateway.session.methods import METHODS
 from dealer.gateway.wire.protocol import ErrorCode
 from dealer.gateway.wire.results import NOTIFICATIONS

@@ -1,31 +1,164 @@
-"""AsyncAPI document of all messages, in both directions: whole JSON-RPC objects."""
+"""The documents: OpenRPC of all methods, for JSON-RPC tools, and AsyncAPI of all messages."""
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from importlib import resources
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
-from dealer.errors import REFUSALS
+from dealer.errors import REFUSALS, BadRequest, Overloaded, RateLimited, Unavailable
+from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.schema.components import components, notifications, result_title
 from dealer.gateway.schema.json_schema import first_paragraph, pascal, reference, schemas, struct
-from dealer.gateway.schema.openrpc import (
-    DESCRIPTION,
-    HOST,
-    INFO,
-    NONE,
-    SERVERS,
-    Frame,
-    close_codes,
-    examples,
-)
 from dealer.gateway.session.methods import METHODS
+from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
 from dealer.gateway.wire.types import component
+from dealer.version import __version__
 
-Part = dict[str, Any]
+DESCRIPTION = (
+    "A card dealer that players can check. One JSON-RPC 2.0 object is one text frame of a "
+    f"WebSocket (subprotocol `{PROTOCOL}`, which may be left out) at `/ws`, or at `/ws/<table>` "
+    "for one table; batches and binary frames are refused. The events of a table's log are sent as "
+    "notifications, one for every version, so that gaps are detectable. `POST /rpc` takes the same "
+    "methods over HTTP, without notifications."
+)
+INFO = {
+    "title": "dealer",
+    "version": __version__,
+    "description": DESCRIPTION,
+    "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
+}
+SERVERS = {
+    "ws": "A server in the local network.",
+    "wss": "A server behind a proxy with TLS.",
+}
+HTTP_SERVERS = {
+    "http": "The same server, with POST, one request at a time.",
+    "https": "The same behind a proxy with TLS.",
+}
+HOST = {"default": "localhost:8080", "description": "name or address, and port, of the server"}
+
+Frame = dict[str, Any]
+"""A message, or a part of a document."""
+
+_ANY_METHOD = {kind.reason for kind in (BadRequest, RateLimited, Overloaded, Unavailable)}
+
+
+class Example(NamedTuple):
+    """A recorded request with its answer, or a notification, which has no answer."""
+
+    frame: Frame | None
+    answer: Frame | None
+
+
+NONE = Example(None, None)
+"""The example of a method that is newer than the recorded game."""
+
+
+@cache
+def document(path: str = "/") -> r.OpenRpcDocument:
+    """The OpenRPC 1.3 document of a server under `path`; it is made once."""
+    below = path.removesuffix("/")
+    return r.OpenRpcDocument(
+        openrpc="1.3.2",
+        info=INFO,
+        servers=[
+            {"name": scheme, "url": scheme + "://{host}" + below + where, "summary": summary}
+            | {"variables": {"host": HOST}}
+            for where, servers in (("/ws", SERVERS), ("/rpc", HTTP_SERVERS))
+            for scheme, summary in servers.items()
+        ],
+        methods=[_method(name) for name in METHODS],
+        components={"schemas": components(), "errors": _errors()},
+        notifications=[
+            {"name": name, "summary": notice.summary, "params": reference(notice.title)}
+            for name, notice in notifications().items()
+        ],
+        closes=close_codes(),
+    )
+
+
+@cache
+def openrpc(path: str = "/") -> bytes:
+    """The OpenRPC document as JSON text."""
+    return msgspec.json.encode(document(path))
+
+
+@cache
+def examples() -> dict[str, Example]:
+    """By name of the method or notification; `refusal` is a refused request."""
+    text = (resources.files(__package__) / "examples.jsonl").read_text(encoding="utf-8")
+    found = {}
+    for line in text.splitlines():
+        recorded = json.loads(line)
+        found[recorded["name"]] = Example(recorded["frame"], recorded.get("answer"))
+    return found
+
+
+def refusals_of(method: str) -> list[str]:
+    """The reasons for which a method may be refused: any at a table, otherwise general ones."""
+    at_table = {"table", "tokens"} & set(METHODS[method].params.__struct_encode_fields__)
+    opens = {"command_reused", "too_many_tables"} if method == "table.open" else set()
+    return [reason for reason in REFUSALS if at_table or reason in _ANY_METHOD | opens]
+
+
+def close_codes() -> list[dict[str, Any]]:
+    """Every code with which the server closes a connection, and its meaning."""
+    return [{"code": int(code), "meaning": code.meaning} for code in CloseCode]
+
+
+def _errors() -> dict[str, Any]:
+    faults = {f"fault{code}": {"code": code, "message": code.meaning} for code in ErrorCode}
+    return faults | {
+        reason: {
+            "code": kind.code,
+            "message": first_paragraph(kind),
+            "data": {"reason": reason, "temporary": kind.temporary},
+        }
+        for reason, kind in REFUSALS.items()
+    }
+
+
+def _method(name: str) -> dict[str, Any]:
+    names = [*(f"fault{code}" for code in ErrorCode), *refusals_of(name)]
+    who = {"x-rule": METHODS[name].rule, "x-service-right": METHODS[name].right}
+    return {member: given for member, given in who.items() if given is not None} | {
+        "name": name,
+        "summary": METHODS[name].summary,
+        "tags": [{"name": name.partition(".")[0]}],
+        "paramStructure": "by-name",
+        "params": _params(name),
+        "result": {"name": "result", "schema": reference(result_title(name))},
+        "errors": [{"$ref": f"#/components/errors/{name}"} for name in names],
+        "examples": _examples(name),
+    }
+
+
+def _params(name: str) -> list[dict[str, Any]]:
+    """The parameters by name, required ones first."""
+    schema = components()[METHODS[name].params.__name__]
+    found = []
+    for member, form in schema["properties"].items():
+        given = {"name": member, "required": member in schema["required"], "schema": dict(form)}
+        found.append(given | {"description": given["schema"].pop("description")})
+    return sorted(found, key=lambda given: not given["required"])
+
+
+def _examples(name: str) -> list[dict[str, Any]]:
+    frame, answer = examples().get(name, NONE)
+    if frame is None or answer is None:
+        return []
+    params = [{"name": key, "value": value} for key, value in frame["params"].items()]
+    result = {"name": "result", "value": answer["result"]}
+    return [{"name": name, "params": params, "result": result}]
+
+
+# AsyncAPI: all messages, in both directions, as whole JSON-RPC objects.
 
 _CHANNEL = "#/channels/house"
 _Version2 = Annotated[Literal["2.0"], Meta(title="JsonRpcVersion"), "version of JSON-RPC"]
@@ -105,7 +238,7 @@ def messages() -> list[Message]:
         notification = struct(
             f"{pascal(name)}Notification",
             f"The notification `{name}`.",
-            {"jsonrpc": _Version2, "method": _method(name), "params": params},
+            {"jsonrpc": _Version2, "method": _method_name(name), "params": params},
         )
         found.append(
             Message(name, name, notification, notice.summary, examples().get(name, NONE).frame)
@@ -122,7 +255,7 @@ def _request(name: str) -> type[Struct]:
         {
             "jsonrpc": _Version2,
             "id": Annotated[_Id, "the caller's own; a request without one is not answered"],
-            "method": _method(name),
+            "method": _method_name(name),
             "params": _part(params, "the parameters, by name"),
         },
         {"id"} if components()[params]["required"] else {"id", "params"},
@@ -134,7 +267,7 @@ def _part(title: str, text: str) -> Any:
     return Annotated[dict[str, Any], component(title), text]
 
 
-def _method(name: str) -> Any:
+def _method_name(name: str) -> Any:
     return Annotated[Literal[name], "name of the method"]
 
 
@@ -145,7 +278,7 @@ def _codes() -> str:
     return f"Error codes: {refused}"
 
 
-def _channel(messages: dict[str, Part]) -> Part:
+def _channel(messages: dict[str, Frame]) -> Frame:
     return {
         "address": "/ws",
         "title": "The server",
@@ -178,9 +311,9 @@ def _channel(messages: dict[str, Part]) -> Part:
     }
 
 
-def _operations() -> dict[str, Part]:
+def _operations() -> dict[str, Frame]:
     """Requests with their answers, and notifications."""
-    found: dict[str, Part] = {}
+    found: dict[str, Frame] = {}
     for name in METHODS:
         found[name] = {
             "action": "receive",
@@ -202,12 +335,12 @@ def _operations() -> dict[str, Part]:
     return found
 
 
-def _named(name: str) -> Part:
+def _named(name: str) -> Frame:
     return {"$ref": f"{_CHANNEL}/messages/{name}"}
 
 
-def _message(message: Message) -> Part:
-    found: Part = {
+def _message(message: Message) -> Frame:
+    found: Frame = {
         "name": message.name,
         "title": message.title,
         "summary": message.summary,
