@@ -1,33 +1,8 @@
 """Every exception of the package, as one tree; `dealer` exports them all.
 
-    DealerError
-    ├── Refused               a command that the game or the server rejects; nothing was changed
-    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, BadKey, TicketUsed, TicketExpired
-    │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
-    │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace, NothingToTakeBack
-    │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived,
-    │   │   NameTaken, PlayerRemoved
-    │   ├── EntropyOutOfTurn, EntropyMismatch
-    │   ├── BadRequest        an invalid parameter
-    │   ├── PositionLost      a position in the feed that the log does not have
-    │   └── VersionConflict, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
-    ├── ProofFault            the fault that a verifier found: check, line and sentence
-    ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
-    ├── UnknownEvent          an event in the log that this version of dealer cannot read
-    ├── HistoryUnavailable    a round that a table has not, or a table that is not fair
-    ├── NoteFault             a malformed or wrongly signed note (a ValueError too)
-    ├── HouseCheated          proof, found by a player's client, that the server cheated
-    ├── HouseUnreachable      no connection to the server
-    ├── SessionEnded          the server closed the connection permanently
-    ├── DatabaseError         the log cannot be written or read
-    │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull, DatabaseDamaged
-    │   ├── SchemaOutdated, SchemaTooNew
-    │   ├── DatabaseUnavailable  its server cannot be reached at present
-    │   ├── DatabaseReplaced     its file was deleted or replaced while it was open
-    │   ├── ConcurrentUpdate     another process changed the log; nothing was written
-    │   └── OutcomeUnknown       the connection was lost during COMMIT
-    ├── HouseKeyError         a house key that is missing, unreadable or of another house
-    └── ConfigurationError    a setting, an address or a file that the program cannot use
+Below DealerError are Refused, what a command meets that the game or the server rejects, so that
+nothing was changed; DatabaseError, a fault of the log; the faults that verifiers and clients find;
+and what ends a client's table or connection. Each of them has a section in this file.
 
 A Refused has a `reason` (one word for programs), a `code` (a positive JSON-RPC error code) and says
 whether it is `temporary`, so that the same command may succeed later. Its text is a sentence for

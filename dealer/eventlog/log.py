@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
@@ -24,6 +24,7 @@ from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.writer import MODES, CommitPolicy, Slice, Writer
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _PUT_METADATA = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
@@ -126,13 +127,17 @@ class Log(ReadOnlyLog):
         """
         return self.writer.enqueue(work, durable=False)
 
-    async def run_in_transaction(self, work: Callable[[Connection], T]) -> T:
-        """The result of `work(connection)`, called in a durable transaction of its own.
+    async def run_in_transaction(
+        self, work: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs
+    ) -> T:
+        """The result of `work(connection, …)`, called in a durable transaction of its own.
 
         It runs on the writer thread between two batches, in the order of these calls; an exception
         rolls it back.
         """
-        result: T = await self.writer.enqueue(work, durable=True)
+        result: T = await self.writer.enqueue(
+            lambda connection: work(connection, *given, **named), durable=True
+        )
         return result
 
     async def put_metadata(self, name: str, value: bytes) -> bytes:

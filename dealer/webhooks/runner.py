@@ -115,9 +115,7 @@ class WebhookRunner:
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             with suppress(DealerError):
-                await self._log.run_in_transaction(
-                    lambda connection: services.release_webhooks(connection, self._node)
-                )
+                await self._log.run_in_transaction(services.release_webhooks, self._node)
 
     async def _claim(self) -> None:
         """Start a task for each webhook that no other node delivers to."""
@@ -135,14 +133,7 @@ class WebhookRunner:
                 continue
             if self._filter_of(webhook) is None or not _is_known(webhook):
                 continue
-            if await self._log.run_in_transaction(
-                partial(
-                    services.claim_webhook,
-                    number=webhook.id,
-                    owner=self._node,
-                    position=webhook.position,
-                )
-            ):
+            if await self._run(services.claim_webhook, webhook, position=webhook.position):
                 work = self._guarded(webhook, WebhookSigner(webhook.signing, secret))
                 self._tasks[webhook.id] = asyncio.create_task(work)
 
@@ -156,9 +147,7 @@ class WebhookRunner:
             nonce = self._random(NONCE_BYTES)
             after = self._keys.seal_webhook(secret, url=webhook.url, nonce=nonce)
             await self._log.run_in_transaction(
-                partial(
-                    services.reseal_webhook, number=webhook.id, before=webhook.secret, after=after
-                )
+                services.reseal_webhook, webhook.id, before=webhook.secret, after=after
             )
         return secret
 
@@ -246,9 +235,7 @@ class WebhookRunner:
         self, work: Callable[..., bool], webhook: StoredWebhook, **given: object
     ) -> bool:
         """A change of the webhook, which this node may have lost: then False."""
-        return await self._log.run_in_transaction(
-            partial(work, number=webhook.id, owner=self._node, **given)
-        )
+        return await self._log.run_in_transaction(work, webhook.id, self._node, **given)
 
     async def _disable(self, webhook: StoredWebhook, problem: str) -> None:
         """Switch a webhook off, with a line in the operators' journal."""

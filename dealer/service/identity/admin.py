@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -36,7 +35,7 @@ class Operator:
         return JournalEntry(utc_ms(), id, self._who, what, target, why, dict(details or {}))
 
     async def _run(self, work: Callable[[Any, *Ts], T], *given: *Ts) -> T:
-        return await self._log.run_in_transaction(lambda connection: work(connection, *given))
+        return await self._log.run_in_transaction(work, *given)
 
 
 class AdminService(Operator):
@@ -131,5 +130,5 @@ async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, st
     """
     (now,) = await log.fetch_row("alembic_version", "SELECT version_num FROM alembic_version")
     entry = AdminService(log, who=who).entry("migrate", "schema", "", {"to": now})
-    before = await log.run_in_transaction(partial(admin_tables.record_schema, entry=entry))
+    before = await log.run_in_transaction(admin_tables.record_schema, entry)
     return None if before is None else (before, now)

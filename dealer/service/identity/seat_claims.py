@@ -126,9 +126,7 @@ class SeatClaims:
 
         users, tickets = rows(claim.user, b""), rows(claim.ticket, claim.request)
         stored = await self._log.run_in_transaction(
-            lambda connection: seat_subjects.record(
-                connection, live_table.id, users=users, tickets=tickets
-            )
+            seat_subjects.record, live_table.id, users=users, tickets=tickets
         )
         if stored is None:
             raise TableArchived("This table is closed and archived.")
@@ -143,9 +141,7 @@ class SeatClaims:
         subject = claim.subject
         if subject is not None:
             await self._log.run_in_transaction(
-                lambda connection: seat_subjects.record_subject(
-                    connection, live_table.id, cmd, subject
-                )
+                seat_subjects.record_subject, live_table.id, cmd, subject
             )
         execution = CommandExecution(command=command, key=IdempotencyKey(CLAIM, cmd.hex()))
         done = await self._processor.execute(live_table, execution)

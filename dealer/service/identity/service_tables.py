@@ -77,9 +77,7 @@ class ServiceTables:
         key, ref = owner
         found = None if ref is None else await table_of_ref(self._log, key, ref)
         if found is None:
-            found = await self._log.run_in_transaction(
-                lambda connection: claim_table(connection, table, key=key, ref=ref)
-            )
+            found = await self._log.run_in_transaction(claim_table, table, key=key, ref=ref)
         self._keep(found, key)
         return found
 

@@ -209,9 +209,7 @@ class Archiver:
 async def delete_slice(log: Log, table: bytes) -> bool:
     """Delete a few thousand rows of an archived table; whether more are left."""
     models = [model.name for model in MODELS]
-    return await log.run_in_transaction(
-        lambda connection: admin_tables.delete_archived_rows(connection, table, models)
-    )
+    return await log.run_in_transaction(admin_tables.delete_archived_rows, table, models)
 
 
 @asynccontextmanager
