@@ -30,8 +30,6 @@ counts of a fair shuffle can match the expectation exactly, so that χ² = 0 is 
 MAIN = ("orders, χ²", "place × card, χ²")
 _NAME = 42
 ONE_BY_ONE = 24
-_EDGE = 4.0
-_WIDTH = 0.5
 _FULL = "█"
 _PARTS = " ▏▎▍▌▋▊▉"
 
@@ -314,56 +312,28 @@ class Bar(NamedTuple):
     expected: float
 
 
-class Histogram(NamedTuple):
-    title: str
-    bars: list[Bar]
-
-
-def histogram(tally: Tally) -> Histogram:
-    """The count of each order, if there are at most 4!; else the distribution of the deviations.
-
-    Deviations are in standard deviations and normally distributed for a fair shuffle; of the
-    orders, if five of each are expected, else of each card at each place.
-    """
+def histogram(tally: Tally) -> list[Bar]:
+    """The count of each order, if there are at most 4!; else none."""
     orders = tally.orders
-    if orders is not None and len(orders) <= ONE_BY_ONE:
-        mean = tally.shuffles / len(orders)
-        names = (" ".join(map(str, order)) for order in permutations(range(tally.n), tally.k))
-        bars = [Bar(name, int(count), mean) for name, count in zip(names, orders, strict=True)]
-        return Histogram("How often each order came, the bottom card first", bars)
-    counts, chance, what = tally.cells.ravel(), 1 / max(tally.n, 1), "each card came to each place"
-    if orders is not None and tally.shuffles >= 5 * len(orders):
-        counts, chance, what = orders, 1 / len(orders), "each order came"
-    spread = math.sqrt(tally.shuffles * chance * (1 - chance))
-    off = (counts - np.float64(tally.shuffles * chance)) / spread
-    return Histogram(f"How often {what}, in standard deviations off", _bell(off))
-
-
-def _bell(off: NDArray[np.float64]) -> list[Bar]:
-    edges = np.arange(-_EDGE, _EDGE + _WIDTH, _WIDTH)
-    bounds = np.concatenate(([-np.inf], edges, [np.inf]))
-    counts, _ = np.histogram(off, bounds)
-    fair = len(off) * np.diff(ndtr(bounds))
-    labels = [f"under {edges[0]:g}", *(f"{edge:g} to {edge + _WIDTH:g}" for edge in edges[:-1])]
-    labels.append(f"over {edges[-1]:g}")
-    return list(map(Bar, labels, counts.tolist(), fair.tolist()))
-
-
-def lines(shown: Histogram, *, width: int = 48) -> list[str]:
-    """Lines for a terminal: the title, then label, count, bar, and a mark at the fair length."""
-    if not shown.bars:
+    if orders is None or len(orders) > ONE_BY_ONE:
         return []
-    most = max(max(bar.times, bar.expected) for bar in shown.bars) or 1
-    left = max(len(bar.label) for bar in shown.bars)
-    digits = max(len(f"{bar.times:,}") for bar in shown.bars)
-    fair = {bar.expected for bar in shown.bars}
-    each = f"fair: {fair.pop():,.0f} each; " if len(fair) == 1 else ""
+    mean = tally.shuffles / len(orders)
+    names = (" ".join(map(str, order)) for order in permutations(range(tally.n), tally.k))
+    return [Bar(name, int(count), mean) for name, count in zip(names, orders, strict=True)]
+
+
+def lines(bars: Sequence[Bar], *, width: int = 48) -> list[str]:
+    """Lines for a terminal: the title, then label, count, bar, and a mark at the fair length."""
+    if not bars:
+        return []
+    fair = bars[0].expected
+    scale = width / (max(fair, *(bar.times for bar in bars)) or 1)
+    digits = max(len(f"{bar.times:,}") for bar in bars)
     return [
-        f"{shown.title} ({each}│ is where a fair bar would end):",
-        *(
-            f"{bar.label:>{left}}  {bar.times:>{digits},}  {_line(bar, width / most)}".rstrip()
-            for bar in shown.bars
-        ),
+        f"How often each order came, the bottom card first (fair: {fair:,.0f} each; │ is where a "
+        "fair bar would end):",
+        *(f"{bar.label}  {bar.times:>{digits},}  {_line(bar, scale)}".rstrip() for bar in bars),
+        "",
     ]
 
 

@@ -30,7 +30,6 @@ FIRST = "python dealer/docs/examples/go_fish.py"
 GAMES = {
     FIRST: "Books: … to …",
     "node dealer/docs/examples/go_fish.mjs": "Books: … to …",
-    "python dealer/docs/examples/war.py": "Cards: … to …",
     "node dealer/docs/examples/war.mjs": "Cards: … to …",
 }
 """What each command prints at the end of the game."""

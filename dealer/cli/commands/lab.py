@@ -135,7 +135,7 @@ def run(
         )
         if chosen.sample < deck:
             say(f"Only the top {amount(chosen.sample, 'place is', 'places are')} tested.")
-        for line in (*result.frequencies(), "", *report.lines(shown), "", *result.lines()):
+        for line in (*result.frequencies(), "", *report.lines(shown), *result.lines()):
             say(line)
     _exit_unless(not result.wrong)
 
