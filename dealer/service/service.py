@@ -126,7 +126,7 @@ class Service:
             log, secrets_of_rounds, self.reader, self.savepoints, decks, self.damaged
         )
         self.projection = ProjectionScheduler(log, recent)
-        self.tables = TableCache(self.loader, recent, self.savepoints, self.projection.projector)
+        self.tables = TableCache(self.loader, recent, self.projection.projector)
         self.tables.bound, self.tables.bytes_bound = options.tables, options.memory
         self.archive = ArchiveFolder(options.archive)
         # Commands.
@@ -188,7 +188,6 @@ class Service:
     async def close(self) -> None:
         """Stop all work on tables; the log is the caller's to close."""
         await self.service_journal.close()
-        await self.savepoints.close(self.tables)
         self.lifecycle.close()
         self.processor.close()
         await self.tasks.close()

@@ -74,10 +74,8 @@ SECONDS = 10.0
 TOO_SLOW = "the log does not answer in time"
 """What `/readyz` says for a machine that is busy: no change of the database is its reason."""
 SAVEPOINTS = (
-    "dealer.service.tables.savepoint.STORE_EVERY",
+    "dealer.service.tables.live_table.STORE_EVERY",
     "dealer.service.tables.loading.STORE_EVERY",
-    "dealer.service.tables.stored_savepoints.STORE_EVERY",
-    "dealer.service.tables.stored_savepoints.ON_LEAVING",
     "dealer.service.tables.live_table.SAVEPOINT_EVERY",
 )
 

@@ -70,8 +70,6 @@ async def open_nodes(postgres_url: str, tmp_path: Path) -> AsyncIterator[OpenNod
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A savepoint in memory after each event, and in the database after each checkpoint."""
-    monkeypatch.setattr("dealer.service.tables.savepoint.STORE_EVERY", 1)
+    monkeypatch.setattr("dealer.service.tables.live_table.STORE_EVERY", 1)
     monkeypatch.setattr("dealer.service.tables.loading.STORE_EVERY", 1)
-    monkeypatch.setattr("dealer.service.tables.stored_savepoints.STORE_EVERY", 1)
-    monkeypatch.setattr("dealer.service.tables.stored_savepoints.ON_LEAVING", 1)
     monkeypatch.setattr("dealer.service.tables.live_table.SAVEPOINT_EVERY", 1)

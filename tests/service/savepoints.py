@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from dealer.game.commands import (
@@ -22,8 +21,13 @@ CODES = tuple("abcdefgh")
 
 async def settled(service: Service) -> None:
     """Wait until the savepoints that were due are written."""
-    while service.savepoints._writing:
-        await asyncio.wait(service.savepoints._writing)
+    await service.log.run_when_idle(lambda connection: False)
+
+
+async def signed_size(service: Service, live_table: LiveTable) -> int:
+    """The size of the table's newest checkpoint."""
+    newest = await service.log.newest_checkpoint(live_table.id)
+    return 0 if newest is None else newest[0]
 
 
 async def loaded_both_ways(service: Service, table: bytes) -> tuple[LiveTable, LiveTable]:
@@ -53,7 +57,6 @@ def described(live_table: LiveTable) -> dict[str, Any]:
         "c1": live_table.c1_root,
         "committed": live_table.committed,
         "leaf": live_table.leaf,
-        "signed": live_table.storing.signed,
     }
 
 

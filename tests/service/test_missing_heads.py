@@ -12,7 +12,7 @@ from dealer.game.commands import Actor, AddNote, CloseRound, CloseTable, Draw, S
 from dealer.service import LiveTable, Service
 from tests.harness.damage import change_table, version_of
 from tests.service.conftest import OpenService
-from tests.service.savepoints import long_table, settled
+from tests.service.savepoints import long_table, settled, signed_size
 from tests.service.tables import HOST, commit_entropy, new_table, reveal_entropy
 
 DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")
@@ -80,7 +80,7 @@ async def test_a_savepoint_is_not_used_where_a_head_after_it_is_missing(
     live_table = await long_table(service)
     saved = await savepoints.read(service.log, service.keys, live_table.id)
     assert saved is not None
-    signed = live_table.storing.signed
+    signed = await signed_size(service, live_table)
     await service.execute(live_table, CloseRound(HOST))
     await settled(service)
     put = partial(

@@ -17,7 +17,6 @@ from dealer.eventlog.rows import leaf_of
 from dealer.game.commands import (
     Actor,
     CloseRound,
-    CloseTable,
     Draw,
     OpenRound,
     StartShuffle,
@@ -36,6 +35,7 @@ from tests.service.savepoints import (
     loaded_both_ways,
     long_table,
     settled,
+    signed_size,
 )
 from tests.service.tables import HOST
 
@@ -57,7 +57,7 @@ async def test_a_command_from_before_the_savepoint_is_known(
     other = await open_service()
     again = await other.lifecycle.load(live_table.table_id)
     assert other.savepoints.used == 1
-    assert again.storing.stored > first.version
+    assert again.stored_upto > first.version
     assert await other.execute(again, draw, key=key) == first
     assert again.committed == live_table.committed
 
@@ -101,7 +101,7 @@ async def test_a_savepoint_that_the_log_does_not_confirm_is_not_used(
     live_table = await long_table(service)
     saved = await savepoints.read(service.log, service.keys, live_table.id)
     assert saved is not None
-    assert saved.version < live_table.storing.signed
+    assert saved.version < await signed_size(service, live_table)
     changed = dict(FORGED[what])
     if changed.get("edge") == "other":
         changed["edge"] = [bytes(32)] * len(saved.edge)
@@ -125,7 +125,7 @@ async def test_a_savepoint_beyond_the_newest_checkpoint_is_not_used(service: Ser
     live_table = await long_table(service)
     await service.execute(live_table, Draw(Actor(seat=1)))
     newest = live_table._new_savepoint()
-    assert newest.version > live_table.storing.signed
+    assert newest.version > await signed_size(service, live_table)
     await put(service, live_table.id, newest.saved())
     loaded = await service.loader.load(live_table.id)
     assert loaded.table == live_table.table
@@ -177,7 +177,8 @@ async def test_the_savepoint_of_a_log_that_was_rewound_is_not_used(
 
 async def test_altered_events_after_a_savepoint_are_found(service: Service, url: str) -> None:
     live_table = await long_table(service)
-    assert live_table.storing.stored < live_table.storing.signed
+    signed = await signed_size(service, live_table)
+    assert live_table.stored_upto < signed
     forbidden = "DROP TRIGGER event_no_update" if url.startswith("sqlite") else ""
     triggers = await service.log.fetch(
         "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'event'"
@@ -186,9 +187,7 @@ async def test_altered_events_after_a_savepoint_are_found(service: Service, url:
     )
     for (name,) in triggers:
         await execute(service, f"DROP TRIGGER {name}{'' if forbidden else ' ON event'}")
-    await execute(
-        service, f"UPDATE event SET at = at + 1 WHERE version = {live_table.storing.signed}"
-    )
+    await execute(service, f"UPDATE event SET at = at + 1 WHERE version = {signed}")
     with pytest.raises(DatabaseDamaged, match="not those that the house signed"):
         await service.loader.load(live_table.id)
     assert service.savepoints.refused == 1
@@ -210,35 +209,9 @@ async def test_a_whole_load_stores_a_savepoint(service: Service, open_service: O
     await settled(other)
     saved = await savepoints.read(other.log, other.keys, live_table.id)
     assert saved is not None
-    assert saved.version == live_table.storing.signed
+    assert saved.version == await signed_size(other, live_table)
     short, whole = await loaded_both_ways(other, live_table.id)
     assert described(short) == described(whole)
-
-
-async def test_a_table_that_leaves_memory_is_stored(service: Service) -> None:
-    live_table = await long_table(service)
-    await service.execute(live_table, CloseTable(HOST))
-    await settled(service)
-    await execute(service, "DELETE FROM table_savepoint")
-    live_table.storing.stored = 0
-    service.tables.bound = 0
-    service.tables.weigh(live_table)
-    service.tables._shrink(1)
-    assert service.tables.get(live_table.table_id) is None
-    await settled(service)
-    saved = await savepoints.read(service.log, service.keys, live_table.id)
-    assert saved is not None
-    assert saved.version == live_table.committed
-
-
-async def test_a_closing_server_stores_its_tables(service: Service) -> None:
-    live_table = await long_table(service)
-    await service.execute(live_table, CloseRound(HOST))
-    await settled(service)
-    await execute(service, "DELETE FROM table_savepoint")
-    live_table.storing.stored = 0
-    await service.close()
-    assert await service.log.fetch("SELECT count(*) FROM table_savepoint") == [(1,)]
 
 
 async def test_a_state_that_is_too_large_is_not_stored(
@@ -246,7 +219,7 @@ async def test_a_state_that_is_too_large_is_not_stored(
 ) -> None:
     monkeypatch.setattr(stored_savepoints, "BYTES", 100)
     live_table = await long_table(service)
-    assert live_table.storing.due is None
+    assert live_table.due is None
     assert await service.log.fetch("SELECT count(*) FROM table_savepoint") == [(0,)]
 
 

@@ -37,23 +37,13 @@ class FakeLoader:
         return LiveTable(table, table.hex(), committed=1)
 
 
-class NoSavepoints:
-    """Writes none."""
-
-    def write_newest(self, live_table: LiveTable) -> None:
-        pass
-
-
-SAVEPOINTS: Any = NoSavepoints()
-
-
 def table_ids(count: int) -> list[str]:
     return [number.to_bytes(16, "big").hex() for number in range(count)]
 
 
 async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector(), bound=100)
+    cache = TableCache(loader, RecentEvents(), Projector(), bound=100)
     all_ = table_ids(2000)
     used = [await cache.load(table) for table in all_[:40]]
     for live_table in used:
@@ -66,9 +56,7 @@ async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
 
 async def test_tables_are_bounded_by_their_bytes() -> None:
     loader: Any = FakeLoader()
-    cache = TableCache(
-        loader, RecentEvents(), SAVEPOINTS, Projector(), bytes_bound=50 * (TABLE_BYTES + 2000)
-    )
+    cache = TableCache(loader, RecentEvents(), Projector(), bytes_bound=50 * (TABLE_BYTES + 2000))
     for table in table_ids(1000):
         await cache.load(table)
         assert cache.bytes <= cache.bytes_bound
@@ -88,7 +76,6 @@ def test_no_table_in_use_is_evicted_and_the_others_are_bounded(
     cache = TableCache(
         loader,
         RecentEvents(),
-        SAVEPOINTS,
         Projector(),
         bound=20,
         bytes_bound=10 * (TABLE_BYTES + 3000),
@@ -191,7 +178,7 @@ async def test_a_failed_load_without_callers_logs_nothing() -> None:
     may_fail, reported = asyncio.Event(), []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     loader: Any = UnreachableLoader()
-    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector())
+    cache = TableCache(loader, RecentEvents(), Projector())
     callers = [asyncio.create_task(cache.load(table_ids(1)[0])) for _ in range(3)]
     await eventually(lambda: cache._loading)
     for caller in callers:
@@ -215,7 +202,7 @@ async def test_a_load_does_not_take_the_absence_that_an_earlier_one_found() -> N
             return found
 
     loader: Any = SlowLoader()
-    cache, table = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector()), table_ids(1)[0]
+    cache, table = TableCache(loader, RecentEvents(), Projector()), table_ids(1)[0]
     earlier = asyncio.create_task(cache.load(table))
     await eventually(lambda: cache._loading)
     later = asyncio.create_task(cache.load(table))
@@ -238,7 +225,7 @@ async def test_concurrent_loads_are_limited() -> None:
             return LiveTable(table, table.hex(), committed=0)
 
     loader: Any = CountingLoader()
-    cache = TableCache(loader, RecentEvents(), SAVEPOINTS, Projector())
+    cache = TableCache(loader, RecentEvents(), Projector())
     results = await asyncio.gather(*map(cache.load, table_ids(100)), return_exceptions=True)
     assert most == LOADS
     assert all(isinstance(result, UnknownTable) for result in results)

@@ -44,7 +44,6 @@ EMPTY = (
     "SharedPresence._read",
     "SharedPresence._unsure",
     "SharedPresence._written",
-    "StoredSavepoints._writing",
     "TableCache._loading",
     "Writer._idle",
     "Writer._jobs",

@@ -30,7 +30,6 @@ from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.runner import Projector
 from dealer.service.tables.live_table import LiveTable
 from dealer.service.tables.loading import Loader
-from dealer.service.tables.stored_savepoints import StoredSavepoints
 
 BYTES = 64 * 2**20
 """Default bound on the bytes of all tables in memory."""
@@ -82,16 +81,14 @@ class TableCache:
 
     `bytes_bound` bounds the estimated bytes of all of them, of `recent` and of `projector`, `bound`
     the number of those that are not in use. `asleep` are the tables that have left memory while a
-    deadline of theirs runs; their timers count against `bytes_bound`, too. A long table that leaves
-    gets a newer one of its `savepoints`. `load_seconds` has the time of each load, with the wait
-    for its slot.
+    deadline of theirs runs; their timers count against `bytes_bound`, too. `load_seconds` has
+    the time of each load, with the wait for its slot.
     """
 
     def __init__(
         self,
         loader: Loader,
         recent: RecentEvents,
-        savepoints: StoredSavepoints,
         projector: Projector,
         *,
         bound: int = TABLES,
@@ -99,7 +96,6 @@ class TableCache:
     ) -> None:
         self._loader = loader
         self._recent = recent
-        self._savepoints = savepoints
         self._projector = projector
         self.bound = bound
         self.bytes_bound = bytes_bound
@@ -246,7 +242,6 @@ class TableCache:
         if live_table.timer is not None:
             self.asleep.add(live_table.table_id)
         live_table.drop_pending_draw()
-        self._savepoints.write_newest(live_table)
         self.remove(live_table)
 
     def remove(self, live_table: LiveTable) -> None:

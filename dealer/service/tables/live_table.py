@@ -45,7 +45,7 @@ the table was reloaded is answered with False, even if other processes wrote as 
 
 A `savepoint` is a copy of the table at a version that was on disk. A reload starts from it and
 reads only the log's tail. Without one it reads the whole table. For the next load of a long table
-the newest one that a checkpoint covers is stored in the database (`storing`).
+one that a checkpoint covers is stored in the database (`due`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ from dealer.service.tables.execution import (
     unavailable,
 )
 from dealer.service.tables.round_secret import RoundSecret
-from dealer.service.tables.savepoint import SAVEPOINT_EVERY, Savepoint, SavepointStoring
+from dealer.service.tables.savepoint import SAVEPOINT_EVERY, STORE_EVERY, Savepoint
 
 TABLE_BYTES = 2_200
 """Estimated bytes of a live table without its game state and its caches."""
@@ -152,7 +152,8 @@ class LiveTable:
     in_flight: int = 0
     why_unreadable: Exception | None = None
     savepoint: Savepoint | None = None
-    storing: SavepointStoring = field(default_factory=SavepointStoring)
+    due: Savepoint | None = None  # to be stored in the database
+    stored_upto: int = 0  # version of the savepoint there, as far as this process knows
     chain: Chain = field(default_factory=Chain)
     stored_commands: RecentCommands = field(default_factory=RecentCommands)
     cosigned: int = 0  # the stream's count of cosignatures that subscribers have been sent
@@ -204,8 +205,9 @@ class LiveTable:
         self.in_flight -= 1
         if self.state is not TableState.ACTIVE:
             self._transition("append_committed")
-        if signed:
-            self.storing.checkpoint(signed, self.savepoint)
+        saved = self.savepoint
+        if signed and saved and self.stored_upto + STORE_EVERY <= saved.version <= signed:
+            self.due = saved
         self.committed = version
         self.leaf = leaf
         if self.savepoint is None or version - self.savepoint.version >= SAVEPOINT_EVERY:
@@ -230,7 +232,7 @@ class LiveTable:
         self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
         self.c1_root, self.leaf = fresh.c1_root, fresh.leaf
         self.chain, self.savepoint = fresh.chain, fresh.savepoint
-        self.storing = fresh.storing
+        self.due, self.stored_upto = fresh.due, fresh.stored_upto
         self.stored_commands = fresh.stored_commands
         if self.noted_at > self.committed:  # its append was lost
             self.noted_at = 0
@@ -284,21 +286,13 @@ class LiveTable:
         return Savepoint(self.table.version, state, tree, self.secret, self.c1_root, self.leaf)
 
     def at_checkpoint(self) -> None:
-        """Make this state, which the newest checkpoint signs, a savepoint to store if one is due.
+        """Store this state, which the newest checkpoint signs, if a savepoint is due.
 
         Its round is open in the log, too, so that its faces are known: a round that was closed
         since would have a newer checkpoint.
         """
-        if self.storing.is_due(self.table.version):
-            self.storing.due = self._new_savepoint()
-
-    def signed_savepoint(self) -> Savepoint | None:
-        """The newest state that is on disk and covered by a checkpoint; None if there is none."""
-        signed = self.storing.signed
-        if self.table.version == self.committed == signed:
-            return self._new_savepoint()
-        savepoint = self.savepoint
-        return savepoint if savepoint is not None and savepoint.version <= signed else None
+        if self.table.version - self.stored_upto >= STORE_EVERY:
+            self.due = self._new_savepoint()
 
     def pop_savepoint(self) -> Savepoint | None:
         """The savepoint, to be used once: a reload that fails with it reads the whole table."""

@@ -144,7 +144,6 @@ class Loader:
             raise fault
         if fault is not None:
             raise tampered(live_table.table_id) from fault
-        live_table.storing.signed = size
         live_table.loaded()
 
     def _check_start(self, live_table: LiveTable, opened: int, root: bytes | None) -> None:
@@ -211,12 +210,11 @@ class Loader:
         fresh = LiveTable(live_table.id, live_table.table_id, leaf=live_table.leaf)
         fresh.table, fresh.tree = savepoint.table(), savepoint.tree.copy()
         fresh.secret, fresh.c1_root = savepoint.secret, savepoint.c1_root
-        fresh.storing = live_table.storing
+        fresh.due, fresh.stored_upto = live_table.due, live_table.stored_upto
         # Commands that were decided in memory and never written are dropped.
         fresh.stored_commands = live_table.stored_commands.committed()
         size, root = self._secrets.signed(live_table, tail.notes[-1][1]) if tail.notes else (0, b"")
         signed = {size for size, _ in tail.notes}
-        fresh.storing.signed = max(fresh.storing.signed, size)
         records: list[EventRecord] = []
         # First of all: rows that replaced others need not evolve from this savepoint.
         if live_table.committed and not tail.has(live_table.id, live_table.committed, fresh.leaf):

@@ -8,7 +8,6 @@ savepoint of a long table is also stored in the database (`stored_savepoints.py`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from dealer.errors import DatabaseDamaged
@@ -54,34 +53,6 @@ class Savepoint(NamedTuple):
             wrapped=self.secret.wrapped if isinstance(self.secret, RoundSecret) else b"",
             state=self.state,
         )
-
-
-@dataclass(slots=True)
-class SavepointStoring:
-    """Which savepoint of a table goes to the database: one that a checkpoint covers.
-
-    `due` is to be written, `stored` the version of the one that is there as far as this process
-    knows, `signed` the size of the newest checkpoint that it knows.
-    """
-
-    due: Savepoint | None = None
-    stored: int = 0
-    signed: int = 0
-
-    def is_due(self, version: int) -> bool:
-        """Whether a savepoint at `version` is worth storing."""
-        return version - self.stored >= STORE_EVERY
-
-    def checkpoint(self, size: int, savepoint: Savepoint | None) -> None:
-        """A checkpoint of this size is on disk; `savepoint` is from before the events it covers."""
-        self.signed = size
-        if savepoint is not None and savepoint.version <= size and self.is_due(savepoint.version):
-            self.due = savepoint
-
-    def take_due(self) -> Savepoint | None:
-        """The savepoint to be written now; it is not due any longer."""
-        savepoint, self.due = self.due, None
-        return savepoint
 
 
 class LogTail(NamedTuple):

@@ -1,9 +1,9 @@
 """Stored savepoints: the newest savepoint of each long table, in the database.
 
 A savepoint becomes due when a checkpoint is committed that covers it, `STORE_EVERY` events after
-the one before; also when a long table leaves memory, and when the server closes. It is sealed and
-written on the writer thread while no append is queued. One that no checkpoint covers is never
-written: it could not be checked against a signature when the table is loaded.
+the one before, or when a table is loaded whole. It is sealed and written on the writer thread while
+no append is queued. One that no checkpoint covers is never written: it could not be checked against
+a signature when the table is loaded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Iterable
 from functools import partial
 
 from dealer.errors import DatabaseDamaged, DealerError
@@ -23,16 +22,9 @@ from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.tables.live_table import LiveTable
 from dealer.service.tables.round_secret import tampered
 from dealer.service.tables.round_secret_cache import RoundSecretCache
-from dealer.service.tables.savepoint import STORE_EVERY, Savepoint
-
-ON_LEAVING = 256
-"""Events after which a long table that leaves memory gets a newer savepoint."""
 
 BYTES = 2**20
 """Bytes of a state above which it is not stored: writing it would delay appends."""
-
-CLOSE_SECONDS = 5.0
-"""Longest time that a closing server waits for its savepoints to be written."""
 
 log_ = logging.getLogger(__name__)
 
@@ -48,7 +40,6 @@ class StoredSavepoints:
         self._log = log
         self._key = key
         self._secrets = secrets
-        self._writing: set[asyncio.Future[None]] = set()
         self.written = self.used = self.refused = 0
 
     async def find(self, table: bytes, *, upto: int) -> LiveTable | None:
@@ -78,7 +69,7 @@ class StoredSavepoints:
         round_ = live_table.table.round
         if round_ is not None:
             live_table.secret = self._secrets.unwrap_stored(table, round_.number, saved.wrapped)
-        live_table.storing.stored = saved.version
+        live_table.stored_upto = saved.version
         # The commands before the savepoint are found in the log.
         live_table.stored_commands.evicted = True
         return live_table
@@ -96,29 +87,10 @@ class StoredSavepoints:
 
     def write_due(self, live_table: LiveTable) -> None:
         """Write the savepoint that has become due, if one has, when no append is queued."""
-        savepoint = live_table.storing.take_due()
-        if savepoint is not None:
-            self._write(live_table, savepoint)
-
-    def write_newest(self, live_table: LiveTable) -> None:
-        """Write the newest savepoint that a checkpoint covers, if it is worth it."""
-        if live_table.committed < STORE_EVERY:
+        savepoint, live_table.due = live_table.due, None
+        if savepoint is None or len(savepoint.state) > BYTES:
             return
-        savepoint = live_table.signed_savepoint()
-        if savepoint is not None and savepoint.version - live_table.storing.stored >= ON_LEAVING:
-            self._write(live_table, savepoint)
-
-    async def close(self, tables: Iterable[LiveTable]) -> None:
-        """Write the savepoints of all tables in memory, and wait for that for a limited time."""
-        for live_table in tables:
-            self.write_newest(live_table)
-        if self._writing:
-            await asyncio.wait(self._writing, timeout=CLOSE_SECONDS)
-
-    def _write(self, live_table: LiveTable, savepoint: Savepoint) -> None:
-        if len(savepoint.state) > BYTES:
-            return
-        live_table.storing.stored = savepoint.version
+        live_table.stored_upto = savepoint.version
         try:
             keys = self._key.of(live_table.table.key)
             nonce = secrets.token_bytes(NONCE_BYTES)
@@ -133,11 +105,9 @@ class StoredSavepoints:
             )
         except DealerError:
             return  # the log is closing, or has failed and says so itself
-        self._writing.add(writing)
         writing.add_done_callback(self._on_written)
 
     def _on_written(self, writing: asyncio.Future[None]) -> None:
-        self._writing.discard(writing)
         if writing.cancelled():
             return
         error = writing.exception()
