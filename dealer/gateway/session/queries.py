@@ -9,8 +9,8 @@ from dealer.feed.positions import START
 from dealer.gateway.presence.membership import Membership, require_right
 from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, past_state_weight
+from dealer.gateway.session.joining import members, seat_and_host, snapshot
 from dealer.gateway.session.session import Session
-from dealer.gateway.session.subscribing import members, seat_and_host, snapshot
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
