@@ -19,16 +19,8 @@ import click
 from click.exceptions import Exit
 
 from dealer.cli.process import run
-from dealer.config import (
-    LIMITS,
-    PASSWORD_FILE_VARIABLE,
-    SETTINGS,
-    Setting,
-    Settings,
-    age_ms,
-    read_limits,
-    with_password,
-)
+from dealer.config.checks import PASSWORD_FILE_VARIABLE, age_ms, with_password
+from dealer.config.settings import LIMITS, SETTINGS, Setting, Settings, read_limits
 from dealer.errors import BadRequest, ConfigurationError, TableArchived
 
 if TYPE_CHECKING:

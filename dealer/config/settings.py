@@ -1,6 +1,7 @@
 """Declarations of the settings of `dealer serve`: flag, variable, help, type, default and check.
 
-Limits are settings, too: `--limit rate=20` or `DEALER_LIMIT_RATE=20`.
+Limits are settings, too: `--limit rate=20` or `DEALER_LIMIT_RATE=20`. A flag takes precedence over
+an environment variable.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dealer.cli.main import app
-from dealer.config import LIMITS, SETTINGS, Settings, read_limits
+from dealer.config.settings import LIMITS, SETTINGS, Settings, read_limits
 from dealer.errors import ConfigurationError
 from dealer.gateway.limits import Limits
 from tests.harness.programs import output_of

@@ -12,14 +12,8 @@ from typing import Any
 import pytest
 
 from dealer import version
-from dealer.config import (
-    LIMITS,
-    PASSWORD_FILE_VARIABLE,
-    SETTINGS,
-    Settings,
-    masked,
-    with_password,
-)
+from dealer.config.checks import PASSWORD_FILE_VARIABLE, masked, with_password
+from dealer.config.settings import LIMITS, SETTINGS, Settings
 from dealer.errors import ConfigurationError
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.version import __version__

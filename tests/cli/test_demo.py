@@ -17,7 +17,7 @@ import pytest
 
 from dealer.cli.commands.verify import from_house
 from dealer.cli.demo_game import NAMES, kept, play, strength
-from dealer.config import Settings
+from dealer.config.settings import Settings
 from dealer.proof.verify import verify
 
 from .conftest import Ask, Serve

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dealer
-from dealer.config import SETTINGS
+from dealer.config.settings import SETTINGS
 from dealer.gateway.limits import Limits
 from tests.harness.installed import missing
 from tests.harness.ports import unused_port

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from dealer.config import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
+from dealer.config.settings import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
 from dealer.gateway import serve
 from dealer.service.build import open_service
 from tests.gateway.http_client import get

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.config import Settings
+from dealer.config.settings import Settings
 from dealer.errors import ConfigurationError
 from tests.packs.test_readme import DOCUMENT, examples
 

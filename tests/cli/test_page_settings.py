@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dealer.config import Settings, palette
-from dealer.config.checks import CONTRAST, LOGO_MAX, contrast
+from dealer.config.checks import CONTRAST, LOGO_MAX, contrast, palette
+from dealer.config.settings import Settings
 from dealer.errors import ConfigurationError
 
 

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from dealer.cli.process import stop_by_signal
-from dealer.config import Settings
+from dealer.config.settings import Settings
 
 from .conftest import Answer, Ask, Played, Serve
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.config import DATABASE_VARIABLE
+from dealer.config.settings import DATABASE_VARIABLE
 
 from .conftest import Ask, Played
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dealer import __version__
-from dealer.config import SETTINGS
+from dealer.config.settings import SETTINGS
 from dealer.gateway import Limits
 from dealer.gateway.ops import NEW_TABLES
 from tests.distributions.tools import PYTHON, ROOT, python_with, run

@@ -17,7 +17,7 @@ import pytest
 
 from dealer.client import RemoteTable, connect
 from dealer.client.requests import RetryPolicy
-from dealer.config import SETTINGS
+from dealer.config.settings import SETTINGS
 from tests.chaos import game_under_faults
 from tests.harness.composed import NODES, Node, as_composed, composed
 from tests.harness.server_process import PATIENT

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Engine
 from sqlalchemy.event import listen, remove
 
-from dealer.config import Settings
+from dealer.config.settings import Settings
 from dealer.errors import (
     ConfigurationError,
     DatabaseError,

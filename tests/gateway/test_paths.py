@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from dealer.cli.commands.verify import socket_address, web_address
-from dealer.config import Settings
+from dealer.config.settings import Settings
 from dealer.errors import ConfigurationError
 from tests.gateway.http_client import get
 from tests.gateway.tables import seat_and_shuffle

@@ -24,7 +24,8 @@ from dealer.cli.options import (
     validate_paths,
 )
 from dealer.cli.output import echo, safe_text, say_json
-from dealer.config import LIMIT_VARIABLE, SETTINGS, Settings, masked
+from dealer.config.checks import masked
+from dealer.config.settings import LIMIT_VARIABLE, SETTINGS, Settings
 from dealer.errors import ConfigurationError, amount
 from dealer.packs.catalogue import read_file, read_folders
 

@@ -16,7 +16,7 @@ from click.exceptions import Exit
 from dealer.cli.options import PATH, command, given, parse_seconds, takes, usage_errors
 from dealer.cli.output import echo, program, say_json
 from dealer.cli.process import stop_by_signal
-from dealer.config import DATABASE_VARIABLE, Settings
+from dealer.config.settings import DATABASE_VARIABLE, Settings
 from dealer.errors import BadRequest, ConfigurationError, DealerError, amount
 from dealer.version import __version__
 

@@ -31,7 +31,8 @@ from dealer.cli.process import (
     run,
     stop_by_signal,
 )
-from dealer.config import Settings, age_ms, masked, palette, read_logo
+from dealer.config.checks import age_ms, masked, palette, read_logo
+from dealer.config.settings import Settings
 from dealer.packs.catalogue import read_folders
 from dealer.version import running_version
 
