@@ -44,12 +44,7 @@ class Entropy:
         self.doubts: list[str] = []
 
     def next_step(
-        self,
-        table: Table,
-        *,
-        seat: int,
-        heads: Mapping[int, bytes],
-        leaves: Container[bytes],
+        self, table: Table, *, seat: int, heads: Mapping[int, bytes], leaves: Container[bytes]
     ) -> Request | None:
         """What `seat` should send now; None for nothing.
 

@@ -11,13 +11,7 @@ from collections.abc import Sequence
 
 from dealer.client.storage import SavedHead
 from dealer.errors import HouseCheated
-from dealer.proof.checkpoint import (
-    NoteFault,
-    cosigners,
-    open_note,
-    read_checkpoint,
-    require_leaves,
-)
+from dealer.proof.checkpoint import NoteFault, cosigners, open_note, read_checkpoint, require_leaves
 from dealer.proof.tree import Tree, verify_consistency
 
 ANOTHER_LOG = "The house signed another log than the one that it showed here."

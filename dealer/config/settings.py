@@ -324,9 +324,7 @@ class Settings:
         metavar="URL",
     )
     audience: str | None = setting(
-        None,
-        "What these JWTs have in `aud`: the provider's name for this server.",
-        metavar="NAME",
+        None, "What these JWTs have in `aud`: the provider's name for this server.", metavar="NAME"
     )
     jwks: str | None = setting(
         None,

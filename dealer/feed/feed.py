@@ -150,12 +150,7 @@ class Feed:
     """
 
     def __init__(
-        self,
-        log: Log,
-        recent: RecentEvents,
-        damaged: DamagedTables,
-        *,
-        enabled: Callable[[], bool],
+        self, log: Log, recent: RecentEvents, damaged: DamagedTables, *, enabled: Callable[[], bool]
     ) -> None:
         self._log = log
         self.enabled = enabled

@@ -49,9 +49,7 @@ class Endpoint:
     keeps = False
 
     def __init__(
-        self,
-        context: GatewayContext,
-        admit: Callable[[ClientConnection, Request], Response | None],
+        self, context: GatewayContext, admit: Callable[[ClientConnection, Request], Response | None]
     ) -> None:
         self._context = context
         self._admit = admit
@@ -68,17 +66,13 @@ class Endpoint:
         """A request was answered with this status."""
 
     def answer_later(
-        self,
-        connection: ClientConnection,
-        work: Callable[[], Coroutine[Any, Any, Response | None]],
+        self, connection: ClientConnection, work: Callable[[], Coroutine[Any, Any, Response | None]]
     ) -> None:
         """Answer with what `work()` returns, which the client pays for; None: it was answered."""
         self._context.tasks.start(self._answer(connection, work))
 
     async def _answer(
-        self,
-        connection: ClientConnection,
-        work: Callable[[], Coroutine[Any, Any, Response | None]],
+        self, connection: ClientConnection, work: Callable[[], Coroutine[Any, Any, Response | None]]
     ) -> None:
         try:
             answer = await metered(work, connection.budget)

@@ -57,9 +57,7 @@ TableEvent = (
 
 
 def describe_all(
-    lines: Sequence[bytes],
-    swaps: Iterable[Swap],
-    games: GameTitles = NO_GAMES,
+    lines: Sequence[bytes], swaps: Iterable[Swap], games: GameTitles = NO_GAMES
 ) -> Iterator[Sentence]:
     """An English sentence for each leaf among the verified `lines` of one table, from its first on.
 
@@ -80,10 +78,7 @@ def describe(
 
 
 def named(
-    table: Table,
-    stack: str,
-    language: Language | None = None,
-    titles: Titles = NO_TITLES,
+    table: Table, stack: str, language: Language | None = None, titles: Titles = NO_TITLES
 ) -> str:
     """A stack in words: "the deck", "the hand of Ann (seat 1)", "the discard pile"."""
     return _Describer(table, language, titles).stack(stack)

@@ -108,11 +108,7 @@ class Seats:
         return {"events": events} | table_view(remote)
 
     async def draw(
-        self,
-        count: Annotated[int, Field(ge=1)] = 1,
-        *,
-        pile: Pile = None,
-        table: Table = None,
+        self, count: Annotated[int, Field(ge=1)] = 1, *, pile: Pile = None, table: Table = None
     ) -> Members:
         """Draw cards from the top of the deck, or of a pile, into your hand."""
         remote = await self._at(table)

@@ -57,7 +57,7 @@ takes_level = given(
 )
 
 lab = Commands(
-    help="Test shuffles statistically: fair methods, biased ones, and those of played tables.",
+    help="Test shuffles statistically: fair methods, biased ones, and those of played tables."
 )
 
 
@@ -236,11 +236,7 @@ def costs(as_json: bool) -> None:
 @takes_level
 @takes("database", "as_json")
 async def table(
-    tables: tuple[str, ...],
-    all_closed: bool,
-    level: float,
-    database: str,
-    as_json: bool,
+    tables: tuple[str, ...], all_closed: bool, level: float, database: str, as_json: bool
 ) -> None:
     _require_packages()
     from dealer.lab import experiment

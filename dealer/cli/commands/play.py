@@ -35,10 +35,7 @@ takes_table = click.argument(
     "page shows under Invite.",
 )
 takes_url = given(
-    "--url",
-    "URL",
-    "The server's address, if TABLE is an id, not a link.",
-    default=LOCAL_SERVER,
+    "--url", "URL", "The server's address, if TABLE is an id, not a link.", default=LOCAL_SERVER
 )
 
 

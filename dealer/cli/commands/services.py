@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from dealer.service.operations.webhooks import WebhookAdmin
 
 key = Commands(
-    help="Keys by which other servers use this one: open tables, seat players, read what happens.",
+    help="Keys by which other servers use this one: open tables, seat players, read what happens."
 )
 webhook = Commands(
-    help="Addresses of other servers to which the events of a service key's tables are sent.",
+    help="Addresses of other servers to which the events of a service key's tables are sent."
 )
 
 takes_name = click.argument("name", help="The key's name: a-z, 0-9, full stop, hyphen, underscore.")

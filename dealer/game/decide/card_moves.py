@@ -114,12 +114,7 @@ def move(command: Move, table: Table, house: RoundSecrets) -> list[Event]:
     require_no_pass(round_, command.source)
     require_no_pass_pile(command.to)
     slots = chosen(
-        round_,
-        command.actor,
-        command.source,
-        command.cards,
-        command.count,
-        all_cards=command.whole,
+        round_, command.actor, command.source, command.cards, command.count, all_cards=command.whole
     )
     to_seat = seat_of(command.to)
     if to_seat is not None:

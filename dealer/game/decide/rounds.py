@@ -204,11 +204,7 @@ def finish_shuffle(command: FinishShuffle, table: Table, house: RoundSecrets) ->
         raise NoShuffle("This shuffle still waits for digests or reveals.")
     order = [round_.face(card) or "" for card in round_.cards(shuffle.stack)]
     tape = Tape(
-        secret=house.secret,
-        nonces=shuffle.entropy(),
-        root=command.root,
-        k=shuffle.k,
-        n=shuffle.n,
+        secret=house.secret, nonces=shuffle.entropy(), root=command.root, k=shuffle.k, n=shuffle.n
     )
     below: Below = tape.below
     if command.deck is not None:
@@ -265,11 +261,7 @@ def _starting(
 
 
 def _closed(
-    table: Table,
-    round_: Round,
-    k: int,
-    given: set[int],
-    excluded: set[int] | None = None,
+    table: Table, round_: Round, k: int, given: set[int], excluded: set[int] | None = None
 ) -> list[Event]:
     """EntropyClosed for shuffle `k`, unless a digest of a taken seat is missing.
 

@@ -536,9 +536,7 @@ _STAGES = {
     # The request is complete; until it is answered and, on a kept connection, the answer is read.
     State.ANSWERING: _Stage(follows=(State.REQUEST,)),
     State.IDLE: _Stage(
-        follows=(State.ANSWERING,),
-        seconds=attrgetter("limits.idle"),
-        then=Connection.close_if_idle,
+        follows=(State.ANSWERING,), seconds=attrgetter("limits.idle"), then=Connection.close_if_idle
     ),
     # The handshake is answered, and a first message awaited.
     State.UPGRADED: _Stage(

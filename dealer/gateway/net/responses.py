@@ -44,10 +44,7 @@ def page_policy(origins: Sequence[str] = ()) -> str:
 
 
 POLICIES = {
-    PAGE: {
-        "Content-Security-Policy": page_policy(),
-        "Referrer-Policy": "no-referrer",
-    },
+    PAGE: {"Content-Security-Policy": page_policy(), "Referrer-Policy": "no-referrer"},
     PICTURE: {"Content-Security-Policy": f"default-src 'none'; {framing()}"},
 }
 """Headers of pages and pictures, by type; on scripts and styles they would have no effect."""

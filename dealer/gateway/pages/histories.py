@@ -266,11 +266,7 @@ async def _decompressed(packed: bytes) -> AsyncGenerator[bytes]:
 
 
 async def make_history(
-    blocks: AsyncIterator[bytes],
-    *,
-    language: str,
-    round: int | None,
-    games: GameTitles,
+    blocks: AsyncIterator[bytes], *, language: str, round: int | None, games: GameTitles
 ) -> bytes:
     """The history of the bundle that consists of `blocks`, compressed with gzip.
 

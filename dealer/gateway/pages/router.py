@@ -16,14 +16,7 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError
 from dealer.gateway.clients import ClientConnection, Endpoint
-from dealer.gateway.net.responses import (
-    PAGE,
-    allowing,
-    framing,
-    page_policy,
-    response,
-    root_from,
-)
+from dealer.gateway.net.responses import PAGE, allowing, framing, page_policy, response, root_from
 from dealer.gateway.pages.appearance import Appearance
 from dealer.gateway.pages.error_pages import ErrorPages, refusal_of
 from dealer.gateway.pages.feed import FeedAnswers

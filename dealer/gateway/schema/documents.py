@@ -33,10 +33,7 @@ INFO = {
     "description": DESCRIPTION,
     "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
 }
-SERVERS = {
-    "ws": "A server in the local network.",
-    "wss": "A server behind a proxy with TLS.",
-}
+SERVERS = {"ws": "A server in the local network.", "wss": "A server behind a proxy with TLS."}
 HTTP_SERVERS = {
     "http": "The same server, with POST, one request at a time.",
     "https": "The same behind a proxy with TLS.",

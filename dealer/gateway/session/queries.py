@@ -29,9 +29,7 @@ async def session_refresh(session: Session, call: Call) -> None:
     watched = [each for each in session.memberships.values() if each.may_watch()]
     tables = [
         r.TableStatus(
-            table=each.live_table.table_id,
-            version=each.live_table.committed,
-            **seat_and_host(each),
+            table=each.live_table.table_id, version=each.live_table.committed, **seat_and_host(each)
         )
         for each in watched
     ]
@@ -67,12 +65,7 @@ async def _list_own(session: Session, call: Call, key: ServiceKey) -> None:
     require_right(key, "read")
     async with session.permit():
         page = await list_tables(
-            session.context.service.log,
-            key,
-            ref=q.ref,
-            state=q.state,
-            after=q.after,
-            limit=q.limit,
+            session.context.service.log, key, ref=q.ref, state=q.state, after=q.after, limit=q.limit
         )
     session.charge(len(page.tables) / LISTED_PER_MESSAGE)
     tables = cast("list[ServiceTableListing]", page.tables)

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
-from dealer.errors import (
-    BadKey,
-    BadRequest,
-    BadToken,
-    Overloaded,
-    RateLimited,
-    TooManyTables,
-)
+from dealer.errors import BadKey, BadRequest, BadToken, Overloaded, RateLimited, TooManyTables
 from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
 from dealer.gateway.close_codes import CloseCode

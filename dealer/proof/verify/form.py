@@ -344,11 +344,7 @@ def _is_part(part: Any, required: Mapping[str, Fits], optional: Mapping[str, Fit
 
 
 def _check(
-    line: int,
-    what: str,
-    members: Any,
-    required: Mapping[str, Fits],
-    optional: Mapping[str, Fits],
+    line: int, what: str, members: Any, required: Mapping[str, Fits], optional: Mapping[str, Fits]
 ) -> None:
     if type(members) is not dict:
         raise ProofFault("form", line, f"{what} is not an object.")

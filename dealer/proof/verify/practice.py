@@ -57,10 +57,7 @@ def practice_of(rules: Mapping[str, Any]) -> Practice | None:
 
 
 def comparing(
-    source: Iterable[str | bytes],
-    ledger: Ledger,
-    practice: Practice | None,
-    leaves: Sequence[Leaf],
+    source: Iterable[str | bytes], ledger: Ledger, practice: Practice | None, leaves: Sequence[Leaf]
 ) -> Progress:
     """A step of the replay of these leaves that compares the layout with its source."""
     if practice is None:
