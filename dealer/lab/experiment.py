@@ -33,8 +33,7 @@ class Tally:
     """Counts over samples of `k` of `n` cards.
 
     `cells[place, card]`; `orders[rank]` in lexicographic order, or None if there are more than 7!
-    orders; `fixed`, `cycles` and `rising` count the patterns with 0, 1, 2 … fixed points, cycles
-    and rising sequences.
+    orders.
     """
 
     def __init__(self, *, n: int, k: int) -> None:
@@ -45,7 +44,6 @@ class Tally:
         possible = math.perm(n, k)
         counted = possible <= ORDERS_MAX
         self.orders: Counts | None = np.zeros(possible, dtype=np.int64) if counted else None
-        self.fixed, self.cycles, self.rising = np.zeros((3, k + 1), dtype=np.int64)
 
     def add(self, samples: Samples) -> None:
         """Add samples, an array of shuffles × k."""
@@ -56,13 +54,6 @@ class Tally:
             return
         flat = samples + np.arange(self.k) * self.n
         self.cells += np.bincount(flat.ravel(), minlength=self.cells.size).reshape(self.cells.shape)
-        found = patterns(samples) if self.k < self.n else samples
-        for counts, numbers in (
-            (self.fixed, (found == np.arange(self.k)).sum(axis=1)),
-            (self.cycles, _cycles(found)),
-            (self.rising, _rising(found)),
-        ):
-            counts += np.bincount(numbers, minlength=counts.size)
 
 
 class Counted:
@@ -108,28 +99,6 @@ def ranks(samples: Samples, n: int) -> NDArray[np.int64]:
         less_before = (samples[:, :place] < card[:, None]).sum(axis=1)
         result = result * (n - place) + card - less_before
     return result
-
-
-def _cycles(orders: Samples) -> Counts:
-    """Number of cycles of each permutation: of the elements that are the least of their cycle.
-
-    The least element is propagated along the cycle, twice as far in every iteration.
-    """
-    size = orders.shape[1]
-    least = np.minimum(orders, np.arange(size, dtype=np.uint16))
-    ahead = orders
-    for _ in range((size - 1).bit_length()):
-        least = np.minimum(least, np.take_along_axis(least, ahead, axis=1))
-        ahead = np.take_along_axis(ahead, ahead, axis=1)
-    own: Counts = np.sum(least == np.arange(size), axis=1)
-    return own
-
-
-def _rising(orders: Samples) -> Counts:
-    """Number of rising sequences: maximal runs c, c+1, c+2 … whose places are ascending."""
-    places = inverses(orders)
-    before: Counts = np.sum(places[:, 1:] < places[:, :-1], axis=1)
-    return before + 1
 
 
 def run(

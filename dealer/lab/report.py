@@ -9,19 +9,14 @@ from itertools import accumulate, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import chdtr, chdtrc, ndtr
+from scipy.special import chdtr, chdtrc
 
 from dealer.lab.experiment import Counted, Counts, Tally
-
-Chances = NDArray[np.float64]
 
 LEVEL = 1e-6
 """Significance level, for p-values with Holm's correction."""
 
 ENOUGH = 5
-EXACT_MAX = 20_000
-_NEVER = 1e-40
 
 TWO_SIDED_FROM = 10
 """Degrees of freedom from which a very small χ² is also evidence against fairness. With fewer,
@@ -131,14 +126,6 @@ def _of(tally: Tally, about: str) -> Iterator[Finding]:
         yield _orders(tally.orders, tally.shuffles, f"{about}orders, χ²")
     if tally.n > 1 and tally.k:
         yield _cells(tally, f"{about}place × card, χ²")
-    for name, counts, chances in (
-        ("fixed points", tally.fixed, fixed_points(tally.k)),
-        ("cycles", tally.cycles, cycles(tally.k)),
-        ("rising sequences", tally.rising, rising_sequences(tally.k)),
-    ):
-        if tally.k > 1:
-            yield _mean(counts, chances, f"{about}{name}, mean")
-            yield _distribution(counts, chances, f"{about}{name}, χ²")
 
 
 def _orders(orders: Counts, shuffles: int, name: str) -> Finding:
@@ -169,106 +156,6 @@ def _cells(tally: Tally, name: str) -> Finding:
     return Finding(name, found, df, chi_square_p(found, df))
 
 
-def _mean(counts: Counts, chances: Chances, name: str) -> Finding:
-    """Test of the mean: exact up to `EXACT_MAX` shuffles, normal approximation above."""
-    shuffles, total = int(counts.sum()), int(np.arange(len(counts)) @ counts)
-    mean, variance = moments(chances)
-    if not shuffles:
-        return Finding(name, math.nan, mean, needs=1)
-    found = total / shuffles
-    if shuffles <= EXACT_MAX:
-        p = min(1.0, 2 * min(sum_tails(chances, shuffles, total)))
-    else:
-        p = normal_p((found - mean) / math.sqrt(variance / shuffles))
-    return Finding(name, found, mean, p)
-
-
-def _distribution(counts: Counts, chances: Chances, name: str) -> Finding:
-    """χ² test of the distribution; neighbouring values are grouped to expect at least five."""
-    shuffles = int(counts.sum())
-    groups = _grouped(counts.tolist(), (chances * shuffles).tolist())
-    df = len(groups) - 1
-    if not df:
-        return Finding(name, math.nan, math.nan, needs=_two_groups(chances))
-    square = sum((found - fair) ** 2 / fair for found, fair in groups)
-    return Finding(name, square, df, chi_square_p(square, df))
-
-
-def _grouped(found: list[int], fair: list[float]) -> list[tuple[float, float]]:
-    """(found, fair) sums over groups of neighbouring values; a remainder joins the last group."""
-    groups: list[tuple[float, float]] = []
-    total, expecting = 0.0, 0.0
-    for count, expectation in zip(found, fair, strict=True):
-        total, expecting = total + count, expecting + expectation
-        if expecting >= ENOUGH:
-            groups.append((total, expecting))
-            total, expecting = 0.0, 0.0
-    last = groups.pop() if groups else (0.0, 0.0)
-    return [*groups, (last[0] + total, last[1] + expecting)]
-
-
-def _two_groups(chances: Chances) -> int:
-    """The number of shuffles from which two groups expect at least five each."""
-    low = np.cumsum(chances)
-    return math.ceil(ENOUGH / float(np.minimum(low, 1 - low).max()))
-
-
-# Distributions for a fair shuffle: the probabilities of 0, 1, 2 … over all n! orders. For n = 52
-# mean and variance are 1 and 1 (fixed points), 4.538 and 2.912 (cycles), 26.5 and 4.417 (rising).
-
-
-def fixed_points(n: int) -> Chances:
-    """Cards at their old place: exactly k with probability (1/k!)·Σ (−1)^i/i! over i = 0…n−k."""
-    strays = list(accumulate((-1) ** i / math.factorial(i) for i in range(n + 1)))
-    return np.array([strays[n - k] * (1 / math.factorial(k)) for k in range(n + 1)])
-
-
-def cycles(n: int) -> Chances:
-    """Stirling numbers of the first kind over n!: card i closes a cycle with probability 1/i."""
-    chances = np.array([1.0])
-    for i in range(1, n + 1):
-        chances = np.convolve(chances, [(i - 1) / i, 1 / i])
-    return chances
-
-
-def rising_sequences(n: int) -> Chances:
-    """Eulerian numbers: A(n, k) = k·A(n−1, k) + (n+1−k)·A(n−1, k−1), over n!."""
-    chances = np.array([0.0, 1.0] if n else [1.0])
-    for size in range(2, n + 1):
-        k = np.arange(size + 1)
-        before = np.append(chances, 0.0)
-        chances = (k * before + (size + 1 - k) * np.roll(before, 1)) / size
-    return chances
-
-
-def moments(chances: Chances) -> tuple[float, float]:
-    """Mean and variance."""
-    values = np.arange(len(chances))
-    mean = float(values @ chances)
-    return mean, float((values - mean) ** 2 @ chances)
-
-
-def sum_tails(chances: Chances, count: int, total: int) -> tuple[float, float]:
-    """The probabilities that `count` such numbers add up to at most, and to at least, `total`.
-
-    Computed by repeated convolution; all terms are positive, so that small probabilities keep their
-    precision. Terms below 1e-40 are treated as 0.
-    """
-    first, sums = 0, np.array([1.0])
-    for bit in f"{count:b}":
-        first, sums = _trimmed(2 * first, np.convolve(sums, sums))
-        if bit == "1":
-            first, sums = _trimmed(first, np.convolve(sums, chances))
-    place = total - first
-    low, high = sums[: max(place + 1, 0)], sums[max(place, 0) :]
-    return min(float(low.sum()), 1.0), min(float(high.sum()), 1.0)
-
-
-def _trimmed(first: int, sums: Chances) -> tuple[int, Chances]:
-    places = np.flatnonzero(sums > _NEVER)
-    return first + int(places[0]), sums[places[0] : places[-1] + 1]
-
-
 # p-values: the probability that a fair shuffle deviates at least as far as the counts do.
 
 
@@ -279,11 +166,6 @@ def chi_square_p(x: float, df: int) -> float:
     """
     lower, upper = float(chdtr(df, x)), float(chdtrc(df, x))
     return min(1.0, 2 * min(lower, upper)) if df >= TWO_SIDED_FROM else upper
-
-
-def normal_p(z: float) -> float:
-    """The two-sided p-value of `z` standard deviations."""
-    return 2 * float(ndtr(-abs(z)))
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 
 from dealer.lab import report as verdicts
 from dealer.lab.experiment import Counted, run
-from dealer.lab.report import Report, _grouped
+from dealer.lab.report import Report
 from dealer.lab.shuffles import METHODS, method, number_source
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ def test_too_even_counts_and_dependent_shuffles_are_detected():
 def many_runs():
     """Counts of RUNS small experiments, full and partial, all fair."""
     counted = []
-    for name, n, steps in (("backward", 5, None), ("partial", 7, 3)):
+    for name, n, steps in (("backward", 3, None), ("partial", 7, 3)):
         one = method(name, n=n, steps=steps)
         numbers = number_source("pcg64", n=n, seed=11)
         counted.append([run(one, numbers, shuffles=EACH) for _ in range(RUNS)])
@@ -110,24 +110,15 @@ def side(request, monkeypatch):
 
 def test_p_is_uniform_for_fair_shuffles(many_runs, side):
     whole, partial = (distances(counted) for counted in many_runs)
-    assert (len(whole), len(partial)) == (16, 15)
+    assert (len(whole), len(partial)) == (4, 3)
     assert {name: far for name, far in whole.items() if far > FAR} == {}
     assert {name: far for name, far in partial.items() if far > FAR} == {}
 
 
-CYCLES, SUMS = verdicts.cycles, verdicts.sum_tails
-POISSON = np.array([math.exp(-1) / math.factorial(k) for k in range(60)])
 BREAKS = {
     "a degree of freedom too few": (verdicts, "chi_square_p", lambda x, df: upper_tail(x, df - 1)),
     "a degree too many": (verdicts, "chi_square_p", lambda x, df: upper_tail(x, df + 1)),
     "half of the deviation": (verdicts, "chi_square_p", lambda x, df: upper_tail(x / 2, df)),
-    "cycles of one card more": (verdicts, "cycles", lambda n: CYCLES(n + 1)[: n + 1]),
-    "fixed points without the signs": (verdicts, "fixed_points", lambda n: POISSON[: n + 1]),
-    "sums of fewer shuffles": (
-        verdicts,
-        "sum_tails",
-        lambda chances, count, total: SUMS(chances, count - 20, total),
-    ),
 }
 
 
@@ -138,40 +129,19 @@ def test_a_wrong_distribution_is_detected(many_runs, what, monkeypatch):
     assert max(distances(many_runs[0]).values()) > FAR
 
 
-def test_the_exact_and_the_normal_sums_agree_at_their_limit(monkeypatch):
-    counted = experiment("backward", 52, 2000)
-    exact = {one.name: one.p for one in Report(counted).findings}
-    monkeypatch.setattr("dealer.lab.report.EXACT_MAX", 10)
-    normal = {one.name: one.p for one in Report(counted).findings}
-    means = [name for name in exact if name.endswith("mean")]
-    assert len(means) == 6
-    for name in means:
-        assert exact[name] == pytest.approx(normal[name], abs=0.03)
-        assert exact[name] != normal[name]
-
-
 def test_a_statistic_of_too_few_shuffles_has_the_number_needed():
     findings = {one.name: one for one in Report(experiment("backward", 5, 4)).findings}
     assert findings["orders, χ²"].needs == 600
     assert findings["place × card, χ²"].needs == 5
-    assert findings["fixed points, χ²"].p is None
-    assert findings["fixed points, mean"].p is not None
-    needs = findings["fixed points, χ²"].needs
-    enough = {one.name: one for one in Report(experiment("backward", 5, needs)).findings}
-    assert enough["fixed points, χ²"].p is not None
-    none = Report(experiment("backward", 5, 1)).findings
-    assert [one.needs for one in none if one.name == "one to the next: cycles, mean"] == [1]
+    assert all(one.p is None for one in findings.values())
+    enough = {one.name: one for one in Report(experiment("backward", 5, 5)).findings}
+    assert enough["place × card, χ²"].p is not None
+    assert enough["one to the next: place × card, χ²"].needs == 5
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_decks_of_0_and_1_cards_have_no_findings(n):
     assert Report(experiment("backward", n, 10)).findings == []
-
-
-def test_neighbours_are_counted_together_until_five_are_expected():
-    assert _grouped([1, 2, 3, 4, 5], [6.0, 1.0, 4.5, 5.0, 4.0]) == [(1, 6), (5, 5.5), (9, 9)]
-    assert _grouped([1, 2], [1.0, 2.0]) == [(3, 3)]
-    assert _grouped([1, 2, 3], [5.0, 1.0, 1.0]) == [(6, 7)]
 
 
 def test_place_by_card_is_the_sum_of_squares_over_the_expected_count():

@@ -64,10 +64,10 @@ lab = Commands(
 @lab.command(
     help="""Shuffle a new deck many times and test whether the results are those of a fair shuffle.
 
-    It counts the orders (up to 7 cards), the cards at each place, fixed points, cycles and rising
-    sequences, both of the shuffles and of the permutations from each shuffle to the next. p is the
-    probability of at least this deviation for a fair shuffle, with Holm's correction for the number
-    of tests. The exit code is 1 if the shuffle is not fair.
+    It counts the orders (up to 7 cards) and the cards at each place, both of the shuffles and of
+    the permutations from each shuffle to the next. p is the probability of at least this deviation
+    for a fair shuffle, with Holm's correction for the number of tests. The exit code is 1 if the
+    shuffle is not fair.
 
     ```
     dealer lab run --deck 4 --shuffles 600000
