@@ -100,8 +100,6 @@ class OfTable(Params, kw_only=True):
 
 
 class Command(OfTable, kw_only=True):
-    """`cmd` is the caller's own id of this command; refused if the table is past `expect`."""
-
     cmd: Cmd | None = None
     expect: Expected | None = None
 
@@ -166,13 +164,7 @@ class TableList(Params, kw_only=True):
 
 
 class TableJoin(Params, kw_only=True):
-    """Either `name`, or a `ticket`, or a `jwt`, whose claims may give the name.
-
-    Beside a ticket or a JWT `name` counts if the name that it gives is taken, or if it gives
-    none.
-
-    `bot` says that the player is a program, as the ticket may say, too.
-    """
+    """Beside a ticket or a JWT `name` counts where the name that these give is taken, or absent."""
 
     name: Annotated[
         ShortText | None, "name of the player; may be left out with a ticket or a JWT"
@@ -227,8 +219,6 @@ class SeatTicket(Params, kw_only=True):
 
 
 class FeedFollow(Params, kw_only=True):
-    """`after` is a position, `start` (the default) or `now`."""
-
     after: Annotated[
         ShortText | None, "a position, `start` or `now`; may be left out for `start`"
     ] = None
@@ -242,8 +232,6 @@ class FeedFollow(Params, kw_only=True):
 
 
 class TableState(OfTable, kw_only=True):
-    """`at` is an earlier version of the table, `seat` one whose cards a service reads there."""
-
     at: Annotated[
         VersionNumber | None,
         "an earlier version, to see the table as it was then; may be left out for now",
@@ -357,8 +345,6 @@ class DealtPile(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=
 
 
 class DeckDeal(Command, kw_only=True):
-    """`each` may be 0 if there are `piles`, which get their cards after the seats."""
-
     each: Annotated[
         int,
         Meta(title="CardCountOrNone", ge=0, le=DECK_MAX),
@@ -416,8 +402,6 @@ class HandGive(Command, kw_only=True):
 
 
 class HandPass(Command, kw_only=True):
-    """`cards` and `to`; or neither of them, to deliver what was passed."""
-
     cards: Annotated[
         CardsOrSlots | None, f"{CARDS}; may be left out, with `to`, to deliver what was passed"
     ] = None
@@ -431,8 +415,6 @@ class HandPass(Command, kw_only=True):
 
 
 class HandShow(Command, kw_only=True):
-    """Either `cards`, or `all` of the hand."""
-
     cards: Annotated[CardsOrSlots | None, f"{CARDS}; may be left out with `all`"] = None
     to: Annotated[
         WholeNumber | None,
@@ -493,8 +475,6 @@ class ResumeToken(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class SessionHello(Params, kw_only=True):
-    """`key` is the secret of a service that cannot set headers."""
-
     key: Annotated[
         ShortText | None, "the secret of a service that cannot set headers; may be left out"
     ] = None

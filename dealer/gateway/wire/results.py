@@ -116,10 +116,7 @@ class Skipped(Struct, rename={"from_": "from"}, kw_only=True):
 
 
 class FeedEvent(Result, kw_only=True):
-    """One event of a table of the service key, or versions of it that were archived or are damaged.
-
-    `event` is the event as in the log, without its hidden part.
-    """
+    """An event of a table of the service key, or versions that were archived or are damaged."""
 
     position: Position
     table: Table
@@ -152,7 +149,7 @@ class Tables(Result, kw_only=True):
 
 
 class ServiceTables(Result, kw_only=True):
-    """A page of a service's tables; with `next`, another page follows after that id."""
+    """A page of a service's tables."""
 
     tables: Annotated[list[ServiceTableListing], "one entry for each table"]
     next: Annotated[str | None, "with it, another page follows: send it as `after`"] = None

@@ -58,11 +58,7 @@ Taken = Annotated[int, "how many seats are taken"]
 
 
 class SeatView(TypedDict):
-    """A player at a seat; `since` is the version of the SeatTaken event.
-
-    `bot` is true for a program that says that it is one. `subject` is in `table.state` for the
-    service whose ticket the seat was taken with.
-    """
+    """A player at a seat."""
 
     seat: Seat
     name: PlayerName
@@ -77,7 +73,7 @@ class SeatView(TypedDict):
 
 
 class ShuffleView(TypedDict):
-    """A shuffle that waits for entropy; `closed_version` is the size of C1, 0 before it."""
+    """A shuffle that waits for entropy."""
 
     k: ShuffleIndex
     stack: Annotated[str, "the stack that is shuffled"]
@@ -92,12 +88,7 @@ class ShuffleView(TypedDict):
 
 
 class RoundView(TypedDict):
-    """The open round.
-
-    `stacks` list slots, bottom first; a card that no shuffle has sealed yet is -1 - its place in
-    `deck`. `cards` are [slot, card, salt] of the faces that this viewer may see, `commitments`
-    [slot, commitment], `ahead` [seat, digest] for the next shuffle; `k` shuffles have started.
-    """
+    """The open round."""
 
     round: Round
     deck: Annotated[list[str], "the codes of all cards, bottom first"]
@@ -123,10 +114,7 @@ class RoundView(TypedDict):
 
 
 class View(TypedDict):
-    """A table as one viewer may see it; `rounds` counts the rounds opened so far.
-
-    `host_seat` is the seat of the player whom the host made host.
-    """
+    """A table as one viewer may see it."""
 
     version: Version
     at: Annotated[int, "when the newest event was written, in epoch milliseconds"]
@@ -174,7 +162,7 @@ class Event(TypedDict, total=False):
 
 
 class TableListing(TypedDict):
-    """A table in a public list; `taken` counts occupied seats."""
+    """A table in a public list."""
 
     table: Table
     name: TableName
@@ -188,10 +176,7 @@ class TableListing(TypedDict):
 
 
 class ServiceTableListing(TypedDict):
-    """A table of a service; `opened_by` is the name of the key that opened it.
-
-    Name, times, rounds and occupied seats follow the table a moment later.
-    """
+    """A table of a service; name, times, rounds and occupied seats follow it a moment later."""
 
     table: Table
     state: Annotated[TableCondition, "the condition of the table"]
@@ -208,7 +193,7 @@ class ServiceTableListing(TypedDict):
 
 
 class ErrorData(TypedDict):
-    """`reason` in one word; `temporary` if the same request may succeed later."""
+    """Why a request was refused, for programs."""
 
     reason: Annotated[
         str,
