@@ -39,12 +39,7 @@ from dealer.service.tables.execution import (
     resolve,
     unavailable,
 )
-from dealer.service.tables.live_table import (
-    CommitNotice,
-    LiveTable,
-    Notices,
-    TableState,
-)
+from dealer.service.tables.live_table import CommitNotice, LiveTable, Notices, TableState
 from dealer.service.tables.loading import Loader
 from dealer.service.tables.stored_savepoints import StoredSavepoints
 
