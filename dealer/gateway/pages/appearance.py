@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
+from importlib import resources
 
 from dealer.languages.language import languages
 
@@ -20,33 +21,6 @@ _TITLE = re.compile(r"<title>[^<]*</title>")
 _SHARED_TITLE = re.compile('<meta property="og:title" content="')
 _ICON = re.compile(r'(<link rel="icon" href=")[^"]*(">)')
 _BODY = re.compile(r"<body[^>]*>")
-_WARNING_STYLE = """\
-body {
-  box-sizing: border-box;
-  padding-block-end: 2.6rem;
-}
-
-.warning {
-  position: fixed;
-  z-index: 1000;
-  inset: auto 0 0;
-  display: grid;
-  height: 2.6rem;
-  margin: 0;
-  place-items: center;
-  background: #8c1d18;
-  color: #fff;
-  font-size: 0.75rem;
-  font-weight: 650;
-  line-height: 1.15;
-  text-align: center;
-}
-
-.warning span {
-  display: none;
-}
-
-"""
 
 
 @dataclass(frozen=True)
@@ -79,8 +53,9 @@ class Appearance:
         """The rules for the warning: it shows the sentence in the language of the page."""
         if not self.insecure_test_decks:
             return ""
+        style = (resources.files("dealer") / "web" / "warning.css").read_text("utf-8")
         shown = ",\n".join(f':root[lang="{tag}"] .warning [lang="{tag}"]' for tag in languages())
-        return f"{_WARNING_STYLE}{shown} {{\n  display: inline;\n}}\n"
+        return f"{style}\n{shown} {{\n  display: inline;\n}}\n"
 
     def warn(self, page: str) -> str:
         """An HTML page with the warning of a server with insecure test decks."""
