@@ -9,7 +9,7 @@ were inserted by hand cannot make the projector fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
 
@@ -38,10 +38,6 @@ class StreamKey(NamedTuple):
 
     id: StreamId
     table: bytes
-
-
-Cards = list[int | None]
-"""A stack in the public state, bottom first; None for an unknown card."""
 
 
 class DeckLength(msgspec.Struct):
@@ -201,34 +197,26 @@ class Changes:
                 else:
                     known += rows
 
-    def diff_stack(
+    def put_cards(
         self,
         key: tuple[StreamId, int, str],
+        cards: Sequence[int | None],
         *,
-        before: Sequence[int | None],
-        after: Sequence[int | None],
+        first: int,
         opened: Sequence[str],
         faces: Sequence[str | None],
-        newly_shown: Iterable[int] = (),
     ) -> None:
-        """Change the rows of one stack, (stream, round, stack), from `before` to `after`.
+        """Write the places from `first` on of one stack, (stream, round, stack), bottom first.
 
-        Only the places above the common bottom part are written, replacing existing rows.
-        `newly_shown` are slots whose face is public now and was not before.
+        `cards` are as in `dealer.game.state`, None for an unknown one; existing rows are replaced.
         """
-        same = _common_length(before, after)
-        shown = set(newly_shown)
-        if shown:
-            same = next((p for p in range(same) if after[p] in shown), same)
-        if len(after) < len(before):
-            self.shorten(key, len(after))
-        if same == len(after):
+        if first >= len(cards):
             return
         stream, round_, stack = key
         model, _, own = _kinds(stack)
         rows, row = self.rows(model), partial(model, stream, round_, *own)
-        for place in range(same, len(after)):
-            card = after[place]  # see `dealer.game.state` for its encoding as int
+        for place in range(first, len(cards)):
+            card = cards[place]
             if card is None:
                 rows.append(row(place, None, None))
             elif card < 0:
@@ -241,14 +229,6 @@ class Changes:
         stream, round_, stack = key
         _, kind, own = _kinds(stack)
         self.shortened.setdefault(kind, []).append(kind(stream, round_, *own, length))
-
-
-def _common_length(before: Sequence[int | None], after: Sequence[int | None]) -> int:
-    """How many places from the bottom are equal in both."""
-    shorter = min(len(before), len(after))
-    if before[:shorter] == after[:shorter]:
-        return shorter
-    return next(p for p in range(shorter) if before[p] != after[p])
 
 
 class ReadModelWriter:

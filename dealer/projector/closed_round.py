@@ -221,9 +221,7 @@ class ClosedRound(Folding):
             key = (stream, round_.number, stack)
             if self.opened <= self.after:  # then there are rows of the open round
                 self.changes.shorten(key, len(cards))
-            self.changes.diff_stack(
-                key, before=[], after=cards, opened=round_.opened, faces=round_.faces
-            )
+            self.changes.put_cards(key, cards, first=0, opened=round_.opened, faces=round_.faces)
 
     def swapped(self, event: events.CardsSwapped, at: int) -> None:
         round_, i, j = self.round, event.i, event.j

@@ -15,7 +15,6 @@ from dealer.game.events import Event
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Player, Round, Shuffle, Table, evolve
 from dealer.projector.changes import (
-    Cards,
     Changes,
     EntropyGathered,
     FaceShown,
@@ -60,9 +59,8 @@ class Folding:
         self.stream = stream
         self.table = table
         self.changes = Changes()
-        # Each stack that changed, as it was before.
-        self._before: dict[str, Cards] = {}
-        self._newly_shown: set[int] = set()
+        # Each stack that changed: the lowest place that did, and how many cards it had before.
+        self._touched: dict[str, tuple[int, int]] = {}
         self._opened_rounds: int | None = None
         self._closed_at: int | None = None
 
@@ -75,16 +73,20 @@ class Folding:
     def finish(self) -> Changes:
         """The changes, once the last event was applied: also of the stacks."""
         round_ = self.table.round
-        for stack, before in self._before.items():
+        for stack, (lowest, before) in self._touched.items():
             if round_ is None:
                 raise ValueError("only an open round has stacks")
-            self.changes.diff_stack(
-                (self.stream.id, round_.number, stack),
-                before=before,
-                after=public(round_, stack),
+            key = (self.stream.id, round_.number, stack)
+            shuffle, cards = round_.shuffle, round_.cards(stack)
+            if len(cards) < before:
+                self.changes.shorten(key, len(cards))
+            unknown = shuffle is not None and shuffle.swaps_hidden and shuffle.stack == stack
+            self.changes.put_cards(
+                key,
+                [None] * len(cards) if unknown else cards,
+                first=lowest,
                 opened=round_.opened,
                 faces=round_.faces,
-                newly_shown=self._newly_shown,
             )
         self.changes.update(self.reached(self.table.version))
         return self.changes
@@ -110,10 +112,13 @@ class Folding:
             raise ValueError(f"version {self.version} needs a running shuffle")
         return self.round.shuffle
 
-    def remember(self, stack: str) -> None:
-        """Keep a stack's state before its first change, so that only the difference is written."""
-        if stack not in self._before:
-            self._before[stack] = public(self.round, stack)
+    def touch(self, stack: str, place: int) -> None:
+        """Write the places of a stack from this one on; to be called before they change."""
+        known = self._touched.get(stack)
+        if known is None:
+            self._touched[stack] = place, len(self.round.cards(stack))
+        elif place < known[0]:
+            self._touched[stack] = place, known[1]
 
     # Table and seats
 
@@ -148,7 +153,7 @@ class Folding:
         )  # fmt: skip
         self.changes.add(row)
         self._opened_rounds = event.round
-        self._before[DECK] = []
+        self._touched[DECK] = 0, 0
 
     def shuffle_started(self, event: events.ShuffleStarted, at: int) -> None:
         row = ShuffleRow(
@@ -166,10 +171,11 @@ class Folding:
         self._end_shuffle("voided", None, at)
 
     def swapped(self, event: events.CardsSwapped, at: int) -> None:
-        self.remember(self.shuffle.stack)
+        if not self.shuffle.swaps_hidden:  # the first one, from which on no place is known
+            self.touch(self.shuffle.stack, 0)
 
     def sealed(self, event: events.DeckSealed, at: int) -> None:
-        self.remember(self.shuffle.stack)
+        self.touch(self.shuffle.stack, 0)
         self._end_shuffle("sealed", event.first, at)
 
     def _end_shuffle(self, outcome: str, first: int | None, at: int) -> None:
@@ -188,16 +194,23 @@ class Folding:
             name, target, place = "CardDrawn", hand(event.seat), None
         else:
             name, target, place = "CardMoved", event.to, event.place
-        before, round_ = self._before, self.table.round or self.round
-        # `remember` and `add` without the calls, which most events would make.
-        if source not in before:
-            before[source] = public(round_, source)
-        if target not in before:
-            before[target] = public(round_, target)
+        touched, round_ = self._touched, self.table.round or self.round
         cards = round_.stacks[source]
         last = len(cards) - 1
         from_place = last if cards[last] == slot else cards.index(slot)
-        to_place = len(round_.stacks.get(target, ())) if place is None else place
+        length = len(round_.stacks.get(target, ()))
+        to_place = length if place is None else place
+        # `touch` and `add` without the calls, which most events would make.
+        known = touched.get(source)
+        if known is None:
+            touched[source] = from_place, last + 1
+        elif from_place < known[0]:
+            touched[source] = from_place, known[1]
+        known = touched.get(target)
+        if known is None:
+            touched[target] = to_place, length
+        elif to_place < known[0]:
+            touched[target] = to_place, known[1]
         row = MoveRow(
             self.stream.id, self.table.version + 1, at, round_.number, name, source,
             from_place, target, to_place, slot, round_.faces[slot], int(slot in round_.shown),
@@ -212,9 +225,8 @@ class Folding:
         stack = round_.stack_of(slot)
         if stack is None:
             raise ValueError(f"slot {slot} is not on the table")
-        self.remember(stack)
-        self._newly_shown.add(slot)
         place = round_.cards(stack).index(slot)
+        self.touch(stack, place)
         row = MoveRow(
             self.stream.id, self.version, at, round_.number, "CardShown", stack, place, stack,
             place, slot, event.card, shown=1,
@@ -228,20 +240,12 @@ class Folding:
         self.changes.update(FaceShown(event.card, stream, began, self.version, event.slot))
 
     def cut(self, event: events.StackCut, at: int) -> None:
-        self.remember(event.stack)
+        self.touch(event.stack, 0)
         row = MoveRow(
             self.stream.id, self.version, at, event.round, "StackCut", event.stack, event.at,
             event.stack, target_place=0, slot=None, card=None, shown=0,
         )  # fmt: skip
         self.changes.add(row)
-
-
-def public(round_: Round, stack: str) -> Cards:
-    """A stack's cards in the public state; all unknown between its first swap and its seal."""
-    shuffle = round_.shuffle
-    if shuffle is not None and shuffle.swaps_hidden and shuffle.stack == stack:
-        return [None] * shuffle.n
-    return list(round_.cards(stack))
 
 
 Folding.RULES = {

@@ -146,6 +146,10 @@ class Projector:
         # What an earlier process has left is found by the first slice.
         self._due = Due.CATCH_UP
         self._read_log = False  # by the last slice
+        # Tables that the slices until one returns False are still to take out of memory. What is
+        # committed meanwhile is for the next ones: taken a few events at a time, a busy table would
+        # cost several times as much.
+        self._waiting = 0
         self._lagging = LaggingStreams(events=events)
         self._positions = StreamPositions(bound=tables)
         # Streams that another transaction locked or advanced: tried again after the others.
@@ -190,6 +194,7 @@ class Projector:
         """
         self._streams.forget_rounds()
         self._written_to = None
+        self._waiting = 0
         self._positions.clear()
         self._due |= Due.CATCH_UP
 
@@ -202,11 +207,14 @@ class Projector:
         # other processes have left would never come.
         self._read_log = bool(self._due) and not self._read_log
         if recent is not None and recent.waiting and not self._read_log:
+            self._waiting = self._waiting or len(recent.waiting)
             self._project_recent(transaction, recent)
             more = bool(self._due)
         else:
             more = self._project_lagging(transaction)
-        return more or (recent is not None and bool(recent.waiting))
+        if recent is None or not recent.waiting:  # what was left was dropped from memory
+            self._waiting = 0
+        return more or self._waiting > 0
 
     def _require_same_tables(self, connection: Connection) -> None:
         """Raise ConcurrentUpdate if a rebuild has replaced the tables with a round's first swaps.
@@ -240,6 +248,7 @@ class Projector:
     def _project_recent(self, transaction: _Transaction, recent: RecentEvents) -> None:
         """Project what this process committed; what does not follow is read from the log."""
         taken = recent.take(RECENT_EVENTS)
+        self._waiting -= len(taken)
         tables = [table for table, _ in taken]
         positions = self._positions.of(transaction.connection, tables)
         for table, found in taken:
@@ -257,6 +266,7 @@ class Projector:
             reached = self._project(transaction, stream, projected, found, upto=last)
             if reached < last and stream_id not in self.stopped:
                 recent.put_back(table, reached + 1)
+                self._waiting += 1
         recent.projected(tables)
         if recent.pop_incomplete():
             self._due |= Due.CATCH_UP
