@@ -23,7 +23,6 @@ info = T("house-" + use), 32 bytes). The caller passes the random nonces.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import os
 import re
@@ -46,6 +45,7 @@ from dealer.eventlog.log import Log
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.proof.checkpoint import Signer
 from dealer.proof.concatenation import T, be32, be64, lp
+from dealer.proof.round_keys import Hmac
 
 NONCE_BYTES = 12
 MASTER_BYTES = 32
@@ -108,6 +108,7 @@ class HouseKeys:
 
     `signing_seed` is the Ed25519 seed of every table's checkpoints and `public_key` its key of 32
     bytes, `token_key` makes the players' tokens, `check` identifies the key without revealing it.
+    `command_digest(content)` is a keyed digest of a command, or of whom one is from, 32 bytes.
     `earlier` are keys from before a rotation, under which older tables continue, and `more` loads
     the keys again, to find those that were added since.
     """
@@ -125,7 +126,7 @@ class HouseKeys:
         self.public_key = Signer(self.signing_seed).public_key
         self.token_key = _derived(master, "token")
         self.check = _derived(master, "check")
-        self._command_key = _derived(master, "command")
+        self.command_digest = Hmac(_derived(master, "command")).digest
         self._ciphers = {use: AESGCM(_derived(master, use)) for use in _USES}
         self._more = more
         self._known = {key.public_key: key for key in (*earlier, self)}
@@ -160,10 +161,6 @@ class HouseKeys:
                 "that file next to the current key."
             )
         return self._known[public_key]
-
-    def command_digest(self, content: bytes) -> bytes:
-        """A keyed digest of a command, or of whom one is from, 32 bytes."""
-        return hmac.digest(self._command_key, content, "sha256")
 
     def wrap(self, secret: bytes, *, table: bytes, round: int, nonce: bytes) -> bytes:
         """The stored form of a round's secret S."""

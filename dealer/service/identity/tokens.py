@@ -22,7 +22,6 @@ import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hmac import compare_digest
-from hmac import digest as hmac_digest
 from typing import NamedTuple
 
 from dealer.errors import BadToken, TicketExpired
@@ -30,6 +29,7 @@ from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder, Table
 from dealer.proof.concatenation import T, lp
+from dealer.proof.round_keys import Hmac
 from dealer.service.clock import Clock
 from dealer.service.identity.service_keys import ServiceKey, ServiceKeys
 from dealer.service.identity.service_tables import scope_of
@@ -42,7 +42,7 @@ class Tokens:
     """Computes and verifies tokens; `key` is 32 bytes, `table` an id of 16 bytes."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        self._token = Hmac(key, T("token")).digest
 
     def host(self, table: bytes) -> str:
         """The host token."""
@@ -75,7 +75,7 @@ class Tokens:
         raise BadToken("This token is not valid at this table; check that it is complete.")
 
     def _mac(self, table: bytes, of: str) -> str:
-        return hmac_digest(self._key, T("token") + lp(table, of.encode()), "sha256").hex()
+        return self._token(lp(table, of.encode())).hex()
 
 
 class TokenKeys:
