@@ -28,7 +28,7 @@ from dealer.projector.changes import Changes, InconsistentEvent, StreamKey
 from dealer.projector.closed_round import ClosedRound
 from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.models import StreamId
-from dealer.proof.codec import decode
+from dealer.proof.codec import SCHEMAS, decode
 
 COLUMNS = "version, type, schema, at, public, commitment, hidden"
 """The columns of `event` of which `records` makes EventRecords."""
@@ -88,11 +88,69 @@ NO_FACE = 125
 """Bytes by which a card takes less than `size_of` says, because its face is not known here."""
 
 
+KEPT_EVENTS = 131_072
+"""Bound on the events of open rounds that are kept for their ends, some 20 MB."""
+
+
 class Cached(NamedTuple):
     """The public state of a stream, and its estimated size in bytes."""
 
     table: Table
     size: int
+
+
+class OpenRounds:
+    """The events of open rounds that this process wrote, complete, until the round is closed.
+
+    A closed round is folded from them, without reading and decrypting what was in memory before. At
+    most `KEPT_EVENTS`, and so many more of one table; the oldest rounds are forgotten first.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        # By stream: the version of RoundOpened, and the events from it on.
+        self._rounds: OrderedDict[StreamId, tuple[int, list[TimedEvent]]] = OrderedDict()
+
+    def add(self, stream_id: StreamId, rows: Sequence[EventRecord]) -> None:
+        """Add the next events of a stream, of which none closes a round."""
+        first = rows[0].version
+        opened, events = self._rounds.get(stream_id, (0, []))
+        if rows[0].type == "RoundOpened":
+            self.forget(stream_id)
+            events = []
+            self._rounds[stream_id] = first, events
+        elif not events or opened + len(events) != first:
+            self.forget(stream_id)
+            return
+        for row in rows:
+            if row.event is None:  # another process wrote it: its hidden part is not known
+                self.forget(stream_id)
+                return
+            events.append((row.event, row.at))
+            self._count += 1
+        while self._count > KEPT_EVENTS and len(self._rounds) > 1:
+            self.forget(next(iter(self._rounds)))
+
+    def before(self, stream_id: StreamId, version: int) -> list[EventRecord]:
+        """All events of the open round before this version; none if one of them is missing."""
+        opened, events = self._rounds.get(stream_id, (0, []))
+        if opened + len(events) != version:
+            return []
+        records = []
+        for number, (event, at) in enumerate(events, opened):
+            kind = type(event).__name__
+            records.append(EventRecord(number, kind, SCHEMAS[kind], at, "", event=event))
+        return records
+
+    def forget(self, stream_id: StreamId) -> None:
+        """Keep nothing of this stream."""
+        _, events = self._rounds.pop(stream_id, (0, []))
+        self._count -= len(events)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._rounds.clear()
+        self._count = 0
 
 
 class StreamProjector:
@@ -116,6 +174,7 @@ class StreamProjector:
         # events are projected one by one up to that, or to the one that is wrong.
         self._refused: dict[tuple[StreamId, int], str] = {}
         self._cached: OrderedDict[StreamId, Cached] = OrderedDict()
+        self._open_rounds = OpenRounds()
         self.bytes = 0
 
     @property
@@ -137,6 +196,7 @@ class StreamProjector:
         """Fold rounds from their beginning: what a slice has written was not committed."""
         self._folding.clear()
         self._refused.clear()
+        self._open_rounds.clear()
 
     def _take(self, connection: Connection, stream_id: StreamId, version: int) -> Table:
         """The state at `version`, out of the cache if it has it, else from the log."""
@@ -252,6 +312,7 @@ class StreamProjector:
         If it is impossible, the round is `_refused` from then on.
         """
         stream_id, (opened, closed) = stream.id, span
+        rest = [*self._open_rounds.before(stream_id, rest[0].version), *rest]
         try:
             folding = self._folding.pop(stream_id, None)
             if folding is None or (folding.after, folding.closed) != (version, closed):
@@ -270,6 +331,7 @@ class StreamProjector:
         if not folding.complete:
             self._folding[stream_id] = folding
             return version
+        self._open_rounds.forget(stream_id)
         self._put(stream_id, Table(version=closed))
         return closed
 
@@ -311,6 +373,7 @@ class StreamProjector:
             if fitting:
                 self._fold_open(connection, stream, version, fitting, into)
             return Reached(stopped.version, stopped)
+        self._open_rounds.add(stream.id, part)
         self._put(stream.id, state)
         return Reached(state.version, stopped)
 
