@@ -85,11 +85,7 @@ class RoundCipher:
 
     def decrypt(self, version: int, stored: bytes) -> bytes:
         """The canonical JSON; raises DatabaseDamaged if the row was altered or moved."""
-        nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
-        try:
-            return self._aead.decrypt(nonce, ciphertext, self._about + be64(version)).rstrip(b" ")
-        except (InvalidTag, ValueError):
-            raise _damaged() from None
+        return self.decrypt_many((version,), (stored,))[0].rstrip(b" ")
 
     def decrypt_many(self, versions: Sequence[int], stored: Sequence[bytes]) -> list[bytes]:
         """`decrypt` for many events, padded: the JSON ends with spaces."""

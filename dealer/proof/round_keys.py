@@ -127,48 +127,35 @@ class RoundKeys:
 
     def slot_commitment(self, slot: int, card: str) -> bytes:
         """The commitment to the card in a slot, 32 bytes."""
-        salt, face = self.slot_salt(slot), card.encode("ascii")
-        parts = be32(slot) + _LENGTH_32 + salt + be32(len(face)) + face
-        return sha256(self._card_start + parts).digest()
+        return self.slot_commitments(slot, (card,))[0]
 
     def slot_commitments(self, first: int, cards: Iterable[str]) -> list[bytes]:
         """The commitments to the cards in the slots from `first` on."""
-        copy_inner, copy_outer = self._slot_salts.inner, self._slot_salts.outer
-        start, pack, length = self._card_start, be32, _LENGTH_32
-        commitments = []
-        for slot, card in zip(count(first), cards):
-            packed = pack(slot)
-            inner = copy_inner()
-            inner.update(packed)
-            outer = copy_outer()
-            outer.update(inner.digest())
-            face = card.encode("ascii")
-            commitments.append(
-                sha256(start + packed + length + outer.digest() + pack(len(face)) + face).digest()
-            )
-        return commitments
+        return _commitments(self._card_start, map(be32, count(first)), self._slot_salts, cards)
 
     def event_commitment(self, version: int, hidden: str) -> bytes:
         """The commitment to the hidden part (canonical text) of the event at this version."""
-        packed, part = be64(version), hidden.encode()
-        salt = self._event_salts.digest(packed)
-        parts = packed + _LENGTH_32 + salt + be32(len(part)) + part
-        return sha256(self._event_start + parts).digest()
+        number, part = be64(version), hidden.encode()
+        salt = self._event_salts.digest(number)
+        content = self._event_start + number + _LENGTH_32 + salt + be32(len(part)) + part
+        return sha256(content).digest()
 
     def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:
         """The commitments to the hidden parts of the versions from `first` on."""
-        copy_inner, copy_outer = self._event_salts.inner, self._event_salts.outer
-        start, pack, length = self._event_start, be32, _LENGTH_32
-        pack_version = be64
-        commitments = []
-        for version, text in zip(count(first), hidden):
-            packed = pack_version(version)
-            inner = copy_inner()
-            inner.update(packed)
-            outer = copy_outer()
-            outer.update(inner.digest())
-            part = text.encode()
-            commitments.append(
-                sha256(start + packed + length + outer.digest() + pack(len(part)) + part).digest()
-            )
-        return commitments
+        return _commitments(self._event_start, map(be64, count(first)), self._event_salts, hidden)
+
+
+def _commitments(
+    start: bytes, numbers: Iterable[bytes], salts: Hmac, parts: Iterable[str]
+) -> list[bytes]:
+    """H(`start` ‖ number ‖ lp(salt, part)) for each part and its number, which gives the salt."""
+    inner_of, outer_of, pack, length = salts.inner, salts.outer, be32, _LENGTH_32
+    commitments = []
+    for text, number in zip(parts, numbers, strict=False):  # `Hmac.digest` without the call
+        inner, outer = inner_of(), outer_of()
+        inner.update(number)
+        outer.update(inner.digest())
+        part = text.encode()
+        content = start + number + length + outer.digest() + pack(len(part)) + part
+        commitments.append(sha256(content).digest())
+    return commitments

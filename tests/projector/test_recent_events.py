@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord
@@ -19,7 +20,7 @@ from dealer.game.events import CardShown, Event, SeatLeft
 from dealer.game.state import Table, evolve
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.runner import Due, Projector
-from dealer.projector.stream_projector import StreamProjector
+from dealer.projector.stream_projector import StreamProjector, records
 from dealer.proof.codec import decode
 from tests.projector.databases import catch_up, models, once, projected, roll_back
 from tests.projector.random_games import HOST, Game, short_game
@@ -59,12 +60,13 @@ def projector(connection: Connection, recent: RecentEvents) -> Projector:
 
 @pytest.fixture
 def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every read of events fail but those of closed rounds."""
+    """Make every read of events fail, also of those of a round that is closed."""
 
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("the log was read")
 
     monkeypatch.setattr("dealer.projector.stream_projector._public_state", refuse)
+    monkeypatch.setattr("dealer.projector.stream_projector.records", refuse)
     monkeypatch.setattr(LaggingStreams, "next", refuse)
 
 
@@ -100,6 +102,32 @@ def test_a_long_round_is_replayed_over_several_slices(connection: Connection) ->
         slices += 1
     assert slices > 4
     assert models(connection) == expected(game)
+
+
+def test_of_more_open_rounds_than_are_kept_the_oldest_are_read_from_the_log(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recent, reads = RecentEvents(), []
+    projector = catch_up(connection, Projector(recent=recent))
+    games = [short_game(name) for name in "abc"]
+    opened = [
+        next(v for v, row in enumerate(game.rows) if row.type == "RoundClosed") for game in games
+    ]
+    monkeypatch.setattr("dealer.projector.stream_projector.KEPT_EVENTS", 2 * opened[0])
+
+    def read(rows: Sequence[Row[Any]]) -> list[EventRecord]:
+        reads.append(len(rows))
+        return records(rows)
+
+    for game, upto in zip(games, opened, strict=True):
+        commit(connection, game, recent, upto=upto)
+        catch_up(connection, projector)
+    monkeypatch.setattr("dealer.projector.stream_projector.records", read)
+    for game in games:
+        commit(connection, game, recent)
+        catch_up(connection, projector)
+    assert len(reads) == 1
+    assert models(connection) == expected(*games)
 
 
 def test_events_that_are_not_in_memory_are_read_from_the_log(
