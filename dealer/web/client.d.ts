@@ -59,9 +59,9 @@ export interface ConnectOptions {
 export interface RetryPolicy {
   /** To open a socket; 10,000. */
   open: number;
-  /** Without a frame, before a ping is sent; 20,000. */
+  /** Without a frame, before a ping is sent; 20,000, and on a page 4,000. */
   silence: number;
-  /** For an answer to the ping; then the socket is aborted; 10,000. */
+  /** For an answer to the ping; then the socket is aborted; 10,000, and on a page 3,500. */
   answer: number;
   /** Before the first reconnect, doubled each time, with jitter; 200. */
   backoff: number;
