@@ -7,19 +7,17 @@ may use an SQLite file meanwhile: `dealer migrate` checks that, this does not.
 
 import asyncio
 import os
+from functools import partial
 
 from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
+from sqlalchemy.pool import NullPool
 
-import dealer.eventlog.admin
-import dealer.eventlog.nodes
-import dealer.eventlog.services
-import dealer.projector.models  # noqa: F401  they add theirs
-from dealer.eventlog.address import is_postgres
+from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.postgres.database import PostgresDatabase
-from dealer.eventlog.schema import metadata, postgres
-from dealer.eventlog.sqlite.wal import without_automatic_checkpoints
+from dealer.eventlog.sqlite.wal import open_file
+from dealer.projector.declared import metadata, postgres
 
 
 def migrate(connection: Connection) -> None:
@@ -41,7 +39,9 @@ else:
     if is_postgres(url):
         asyncio.run(PostgresDatabase(url).run(migrate))
     else:
-        engine = without_automatic_checkpoints(create_engine(url.replace("+aiosqlite", "")))
+        file = database_file(url.replace("+aiosqlite", ""))
+        driver = partial(open_file, file, busy_seconds=5.0, mode="rwc")
+        engine = create_engine("sqlite://", creator=driver, poolclass=NullPool)
         with engine.connect() as connection:
             migrate(connection)
             connection.commit()

@@ -15,35 +15,10 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    LargeBinary,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
-
 from dealer.errors import ConcurrentUpdate, DatabaseDamaged, UnknownTable
 from dealer.eventlog.keys import RETIRED
-from dealer.eventlog.savepoints import table_savepoint
-from dealer.eventlog.schema import (
-    TABLE_ID,
-    Key,
-    Number,
-    checkpoint,
-    define_table,
-    event,
-    house,
-    lock_schema,
-    metadata,
-    opener,
-    stream,
-)
-from dealer.eventlog.seat_subjects import seat_subject
+from dealer.eventlog.protocols import Connection
+from dealer.eventlog.schema import TABLE_ID, insert, lock_schema
 
 _MERGE = (
     "UPDATE feed SET first = 1 WHERE of_stream = ?"
@@ -102,40 +77,9 @@ class Archived(NamedTuple):
     notes: bytes
 
 
-_journal = define_table(
-    "journal",
-    Column("at", Number, primary_key=True, autoincrement=False),
-    Column("id", LargeBinary(8), primary_key=True),
-    Column("who", Text, nullable=False),
-    Column("what", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("details", Text, nullable=False),
-)
-_disabled = define_table(
-    "disabled",
-    Column("target", Text, primary_key=True),
-    Column("at", Number, nullable=False),
-    Column("why", Text, nullable=False),
-)
-# A game table is a short number on SQLite, and its id on PostgreSQL.
-_archived = define_table(
-    "archived",
-    Column("stream", Key, primary_key=True, autoincrement=False),
-    Column("size", Number, nullable=False),
-    Column("root", LargeBinary(32), nullable=False),
-    Column("house_key", LargeBinary(32), nullable=False),
-    Column("file", Text, nullable=False),
-    Column("length", Number, nullable=False),
-    Column("sha256", LargeBinary(32), nullable=False),
-    Column("closed_at", Number, nullable=False),
-    Column("at", Number, nullable=False),
-)
-
-
 def add_entry(connection: Connection, entry: JournalEntry) -> None:
     details = json.dumps(dict(entry.details), ensure_ascii=False, sort_keys=True)
-    connection.execute(insert(_journal).values(**entry._asdict() | {"details": details}))
+    insert(connection, "journal", entry._asdict() | {"details": details})
 
 
 def record_schema(connection: Connection, entry: JournalEntry) -> str | None:
@@ -144,8 +88,8 @@ def record_schema(connection: Connection, entry: JournalEntry) -> str | None:
     None, and no write, if that was the same: of two processes that migrate, one adds it.
     """
     lock_schema(connection)
-    newest = select(_journal.c.details).where(_journal.c.what == entry.what)
-    found = connection.execute(newest.order_by(_journal.c.at.desc()).limit(1)).scalar()
+    newest = "SELECT details FROM journal WHERE what = ? ORDER BY at DESC LIMIT 1"
+    found = connection.exec_driver_sql(newest, (entry.what,)).scalar()
     before = "" if found is None else str(details_in(found).get("to", ""))
     if before == entry.details["to"]:
         return None
@@ -171,7 +115,7 @@ def disable(connection: Connection, entry: JournalEntry) -> bool:
     if _is_disabled(connection, entry.target):
         return False
     row = {"target": entry.target, "at": entry.at, "why": entry.why}
-    connection.execute(insert(_disabled).values(**row))
+    insert(connection, "disabled", row)
     add_entry(connection, entry)
     return True
 
@@ -180,25 +124,26 @@ def enable(connection: Connection, entry: JournalEntry) -> bool:
     """Undo `disable`; False if the target is not disabled."""
     if not _is_disabled(connection, entry.target):
         return False
-    connection.execute(delete(_disabled).where(_disabled.c.target == entry.target))
+    connection.exec_driver_sql("DELETE FROM disabled WHERE target = ?", (entry.target,))
     add_entry(connection, entry)
     return True
 
 
 def _is_disabled(connection: Connection, target: str) -> bool:
-    query = select(_disabled.c.target).where(_disabled.c.target == target)
-    return connection.execute(query).first() is not None
+    query = "SELECT target FROM disabled WHERE target = ?"
+    return connection.exec_driver_sql(query, (target,)).first() is not None
 
 
 def add_key(connection: Connection, name: str, check: bytes, entry: JournalEntry) -> None:
     """Store the check value of a new house key under `name`; ConcurrentUpdate if it is taken."""
-    found = connection.execute(select(house.c.value).where(house.c.name == name)).scalar()
+    query = "SELECT value FROM house WHERE name = ?"
+    found = connection.exec_driver_sql(query, (name,)).scalar()
     if found is not None and found != check:
         raise ConcurrentUpdate(
             "Another process rotated the key at the same time; check its result first."
         )
     if found is None:
-        connection.execute(insert(house).values(name=name, value=check))
+        insert(connection, "house", {"name": name, "value": check})
         add_entry(connection, entry)
 
 
@@ -210,7 +155,7 @@ def record_backup(connection: Connection, entry: JournalEntry) -> None:
 
 def keep_key(connection: Connection, name: str, entry: JournalEntry) -> None:
     """Mark the retired key of this name as needed again."""
-    connection.execute(delete(house).where(house.c.name == name + RETIRED))
+    connection.exec_driver_sql("DELETE FROM house WHERE name = ?", (name + RETIRED,))
     add_entry(connection, entry)
 
 
@@ -228,20 +173,20 @@ def archive(connection: Connection, table: bytes, archived: Archived, entry: Jou
     # Locks the table's row until COMMIT, so that a cosignature cannot be added in between; and no
     # projector looks for events that are deleted next.
     number = _number(connection, table)
-    of_table = update(stream).where(stream.c.id == number)
-    connection.execute(of_table.values(projected=stream.c.version))
-    if connection.execute(select(_archived.c.stream).where(_archived.c.stream == number)).first():
+    execute = connection.exec_driver_sql
+    execute("UPDATE stream SET projected = version WHERE id = ?", (number,))
+    if execute("SELECT stream FROM archived WHERE stream = ?", (number,)).first():
         return
-    query = select(checkpoint.c.size, checkpoint.c.note).where(checkpoint.c.stream == number)
-    notes = [(size, note) for size, note in connection.execute(query.order_by(checkpoint.c.size))]
+    query = "SELECT size, note FROM checkpoint WHERE stream = ? ORDER BY size"
+    notes = [(size, note) for size, note in execute(query, (number,))]
     if notes_digest(notes) != archived.notes:
         raise ConcurrentUpdate(
             "The table was cosigned while its bundle was written; archive it again."
         )
     row = archived._asdict() | {"stream": number, "at": entry.at}
     del row["notes"]
-    connection.execute(insert(_archived).values(**row))
-    connection.execute(delete(_disabled).where(_disabled.c.target == table.hex()))
+    insert(connection, "archived", row)
+    execute("DELETE FROM disabled WHERE target = ?", (table.hex(),))
     add_entry(connection, entry)
 
 
@@ -249,8 +194,9 @@ def replace_bundle(
     connection: Connection, table: bytes, length: int, sha256: bytes, entry: JournalEntry
 ) -> None:
     """Record the length and the SHA-256 of an archived table's new bundle, of the same log."""
-    of_table = update(_archived).where(_archived.c.stream == _number(connection, table))
-    connection.execute(of_table.values(length=length, sha256=sha256))
+    parameters = (length, sha256, _number(connection, table))
+    statement = "UPDATE archived SET length = ?, sha256 = ? WHERE stream = ?"
+    connection.exec_driver_sql(statement, parameters)
     add_entry(connection, entry)
 
 
@@ -265,24 +211,21 @@ def delete_archived_rows(
     if connection.dialect.name == "sqlite":  # a name must not be left in a free page
         connection.exec_driver_sql("PRAGMA secure_delete = ON")
     number = _number(connection, table)
-    low = connection.execute(
-        select(func.min(event.c.version)).where(event.c.stream == number)
-    ).scalar()
+    execute = connection.exec_driver_sql
+    low = execute("SELECT min(version) FROM event WHERE stream = ?", (number,)).scalar()
     if low is not None:
-        upto = low + events
-        connection.execute(delete(event).where(event.c.stream == number, event.c.version < upto))
+        execute("DELETE FROM event WHERE stream = ? AND version < ?", (number, low + events))
         return True
-    read_models = (metadata.tables[name] for name in models)
-    for table_of in (checkpoint, opener, table_savepoint, seat_subject, *read_models):
-        connection.execute(delete(table_of).where(table_of.c.stream == number))
+    for name in ("checkpoint", "opener", "table_savepoint", "seat_subject", *models):
+        execute(f"DELETE FROM {name} WHERE stream = ?", (number,))
     _merge_in_feed(connection, number)
     return False
 
 
 def _number(connection: Connection, table: bytes) -> Any:
     """The value of `stream` columns for a table: a number on SQLite, its id on PostgreSQL."""
-    id = stream.c[TABLE_ID[connection.dialect.name]]
-    found = connection.execute(select(stream.c.id).where(id == table)).scalar()
+    query = f"SELECT id FROM stream WHERE {TABLE_ID[connection.dialect.name]} = ?"
+    found = connection.exec_driver_sql(query, (table,)).scalar()
     if found is None:
         raise UnknownTable("There is no such table in this log.")
     return found

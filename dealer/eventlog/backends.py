@@ -10,25 +10,27 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
-
-from sqlalchemy import event
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
 from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.postgres.database import PostgresDatabase
-from dealer.eventlog.postgres.reader import PostgresReader
-from dealer.eventlog.postgres.store import PostgresStore
 from dealer.eventlog.protocols import Reader, Store
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import current_revision, is_newest, outdated, upgrade
+from dealer.eventlog.schema import (
+    SELECT_REVISION,
+    is_newest,
+    outdated,
+    revision_of,
+    select_tables,
+    upgrade,
+)
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.eventlog.sqlite.store import SqliteStore
-from dealer.eventlog.sqlite.wal import existing_file, reader_engine
+from dealer.eventlog.sqlite.wal import open_file
 
 READ_ONLY_BUSY_SECONDS = 5.0
 RECOVERY_SECONDS = 30.0
@@ -59,6 +61,8 @@ class Backend(NamedTuple):
 def check_address(url: str) -> str:
     """The address without a password, for display; ConfigurationError if it is not valid."""
     if is_postgres(url):
+        from dealer.eventlog.postgres.database import PostgresDatabase
+
         return PostgresDatabase(url).name
     database_file(url)
     return url
@@ -71,8 +75,12 @@ def backend(
 
     Raises ConfigurationError.
     """
-    pool = {"pool_size": readers, "max_overflow": 0, "pool_timeout": busy_seconds}
     if is_postgres(url):
+        from dealer.eventlog.postgres.database import PostgresDatabase
+        from dealer.eventlog.postgres.reader import PostgresReader
+        from dealer.eventlog.postgres.store import PostgresStore
+
+        pool = {"pool_size": readers, "max_overflow": 0, "pool_timeout": busy_seconds}
         database = PostgresDatabase(url, retry_seconds=busy_seconds)
         return Backend(
             PostgresStore(database, synchronous=synchronous, busy_seconds=busy_seconds),
@@ -84,8 +92,10 @@ def backend(
     )
 
     def make_reader() -> Reader:
-        engine = reader_engine(file, busy_seconds=busy_seconds, **pool)
-        return SqliteReader(engine, store.name, identity=store.identity)
+        connect = partial(open_file, file, busy_seconds=busy_seconds)
+        return SqliteReader(
+            connect, store.name, size=readers, seconds=busy_seconds, identity=store.identity
+        )
 
     return Backend(store, make_reader)
 
@@ -97,13 +107,13 @@ async def open_readonly(url: str) -> ReadOnlyLog:
     ConfigurationError if there is no database, SchemaOutdated or SchemaTooNew if its schema is not
     the one of this program, or another DatabaseError.
     """
-    engine, reader = _read_only(url)
+    reader = _read_only(url)
     try:
-        found, current = await _revision(engine, reader.name)
-        if not current:
+        found = await _revision(reader)
+        if not is_newest(found):
             raise outdated(reader.name, found)
     except BaseException:
-        await engine.dispose()
+        await reader.close()
         raise
     return ReadOnlyLog(reader)
 
@@ -112,11 +122,13 @@ async def revision(url: str) -> str | None:
     """The schema revision of the database at `url`; None if it is empty or does not exist."""
     if not is_postgres(url) and not database_file(url).exists():
         return None
-    engine, reader = _read_only(url)
+    reader = _read_only(url)
     try:
-        return (await _revision(engine, reader.name))[0]
+        found = await _revision(reader)
+        is_newest(found)
+        return found
     finally:
-        await engine.dispose()
+        await reader.close()
 
 
 async def migrate_database(url: str) -> None:
@@ -126,7 +138,7 @@ async def migrate_database(url: str) -> None:
     after which the schema is unchanged, or ConfigurationError.
     """
     if is_postgres(url):
-        await _migrate_postgres(PostgresDatabase(url))
+        await _migrate_postgres(url)
         return
     store = SqliteStore(database_file(url))
     try:
@@ -135,7 +147,10 @@ async def migrate_database(url: str) -> None:
         await asyncio.to_thread(store.close)
 
 
-async def _migrate_postgres(database: PostgresDatabase) -> None:
+async def _migrate_postgres(url: str) -> None:
+    from dealer.eventlog.postgres.database import PostgresDatabase
+
+    database = PostgresDatabase(url)
     try:
         await database.with_retry(database.require_sessions, seconds=0, recovery=RECOVERY_SECONDS)
         await database.run(upgrade)
@@ -145,19 +160,17 @@ async def _migrate_postgres(database: PostgresDatabase) -> None:
         raise translate(error, name=database.name) from error
 
 
-def _read_only(url: str) -> tuple[AsyncEngine, Reader]:
+def _read_only(url: str) -> Reader:
     if is_postgres(url):
+        from dealer.eventlog.postgres.database import PostgresDatabase
+        from dealer.eventlog.postgres.reader import PostgresReader
+
         database = PostgresDatabase(url)
         engine = database.engine(
             {"default_transaction_read_only": "on"} | _PLANS, pool_size=_READ_ONLY_POOL
         )
-        return engine, PostgresReader(engine, database)
+        return PostgresReader(engine, database)
     file = database_file(url)
-    engine = _read_only_sqlite(file)
-    return engine, SqliteReader(engine, str(file))
-
-
-def _read_only_sqlite(file: Path) -> AsyncEngine:
     if not file.exists():
         raise ConfigurationError(
             f"There is no database {file}. `dealer serve` creates one; a command finds another "
@@ -165,36 +178,26 @@ def _read_only_sqlite(file: Path) -> AsyncEngine:
         )
     # In a read-only folder SQLite cannot create the -shm file, unless the file is `immutable`.
     immutable = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
-    query = {"mode": "ro"} | ({"immutable": "1"} if immutable else {})
-    engine = create_async_engine(
-        existing_file(file, driver="sqlite+aiosqlite", **query),
-        isolation_level="AUTOCOMMIT",
-        pool_reset_on_return=None,
-        connect_args={"timeout": READ_ONLY_BUSY_SECONDS},
-    )
-    event.listen(engine.sync_engine, "connect", _allow_reading_only)
-    return engine
 
+    def connect() -> sqlite3.Connection:
+        mode = "ro&immutable=1" if immutable else "ro"
+        driver = open_file(file, busy_seconds=READ_ONLY_BUSY_SECONDS, mode=mode)
+        # The mode `ro` protects this file; ATTACH and VACUUM INTO would write others.
+        driver.set_authorizer(_authorize)
+        return driver
 
-def _allow_reading_only(connection: Any, _: object) -> None:
-    """The mode `ro` protects this file; ATTACH and VACUUM INTO would write others."""
-    connection.run_async(lambda driver: driver.set_authorizer(_authorize))
+    return SqliteReader(connect, str(file), size=_READ_ONLY_POOL, seconds=READ_ONLY_BUSY_SECONDS)
 
 
 def _authorize(action: int, *_: object) -> int:
     return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
-async def _revision(engine: AsyncEngine, name: str) -> tuple[str | None, bool]:
-    """The schema revision of the database, and whether it is the newest."""
-    try:
-        async with engine.connect() as connection:
-            found = await connection.run_sync(current_revision)
-            return found, await connection.run_sync(is_newest)
-    except DealerError:
-        raise
-    except Exception as error:
-        raise translate(error, name=name) from error
+async def _revision(reader: Reader) -> str | None:
+    """The schema revision of the database; None if it is empty."""
+    names = {name for (name,) in await reader.fetch(select_tables(reader.dialect), ())}
+    rows = await reader.fetch(SELECT_REVISION, ()) if "alembic_version" in names else ()
+    return revision_of(names, rows)
 
 
 def copy_file(url: str, to: Path) -> None:

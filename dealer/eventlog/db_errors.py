@@ -13,8 +13,6 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from shutil import disk_usage
 
-from sqlalchemy.exc import DBAPIError
-
 from dealer.errors import (
     ConcurrentUpdate,
     DatabaseDamaged,
@@ -28,8 +26,8 @@ from dealer.errors import (
     SchemaOutdated,
 )
 
-FAULTS = (DBAPIError, sqlite3.Error, OSError)
-"""What drivers and disks raise; any other exception is a bug of this program, not translated."""
+FAULTS = (sqlite3.Error, OSError)
+"""What SQLite's driver and disks raise; any other exception is a bug of this program."""
 
 BAD_VALUES = (
     sqlite3.IntegrityError,
@@ -144,13 +142,18 @@ _PREFIX_LENGTHS = (5, 3, 2)
 
 def _cause(error: BaseException) -> BaseException:
     """The driver's error in SQLAlchemy's; any other error as it is."""
-    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    cause = getattr(error, "orig", None) if _is_of(error, "sqlalchemy") else None
+    return cause if isinstance(cause, BaseException) else error
+
+
+def _is_of(error: BaseException, package: str) -> bool:
+    return type(error).__module__.partition(".")[0] == package
 
 
 def is_database_error(error: BaseException) -> bool:
     """Whether the driver, SQLAlchemy or the network raised the error, and not the work itself."""
-    module = type(error).__module__.partition(".")[0]
-    return isinstance(error, (DBAPIError, OSError, TimeoutError)) or module == "asyncpg"
+    known = isinstance(error, (sqlite3.Error, OSError, TimeoutError))
+    return known or _is_of(error, "sqlalchemy") or _is_of(error, "asyncpg")
 
 
 def sqlstate(error: BaseException) -> str | None:

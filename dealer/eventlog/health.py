@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from sqlalchemy import Connection
-
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog.log import Log
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import lagging
 

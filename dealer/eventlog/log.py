@@ -14,11 +14,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection
-
 from dealer.errors import ConfigurationError
 from dealer.eventlog.backends import backend, open_readonly
-from dealer.eventlog.protocols import Reader
+from dealer.eventlog.protocols import Connection, Reader
 from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.writer import MODES, CommitPolicy, Slice, Writer

@@ -13,11 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, Text
-
 from dealer.eventlog.log import Log
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, define_table, select_in
+from dealer.eventlog.schema import select_in
 
 CLOCK = {
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
@@ -57,21 +56,6 @@ class Heartbeat(NamedTuple):
     node: bytes
     at: int
     age: int
-
-
-define_table(
-    "node",
-    Column("id", LargeBinary(8), primary_key=True),
-    Column("at", Number, nullable=False),
-)
-define_table(
-    "presence",
-    Column("table_id", LargeBinary(16), primary_key=True),
-    Column("node", LargeBinary(8), primary_key=True),
-    Column("seats", Text, nullable=False),
-    Column("watching", Integer, nullable=False),
-    Index("ix_presence_node", "node"),
-)
 
 
 async def write(

@@ -6,16 +6,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import nan
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
-
-from sqlalchemy import Connection
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
-from sqlalchemy.pool import QueuePool
 
 from dealer.errors import Overloaded
 from dealer.eventlog.rows import Append, Result
@@ -23,6 +16,41 @@ from dealer.eventlog.rows import Append, Result
 T = TypeVar("T")
 
 Dialect = Literal["sqlite", "postgresql"]
+
+
+class Rows(Protocol):
+    """The result of a statement: rows with the names of their columns as attributes."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were changed."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def fetchall(self) -> Sequence[Any]: ...
+
+    def first(self) -> Any:
+        """The first row, or None."""
+
+    def one(self) -> Any:
+        """The only row."""
+
+    def scalar(self) -> Any:
+        """The first column of the first row, or None."""
+
+    def scalar_one(self) -> Any:
+        """The only column of the only row."""
+
+
+class Connection(Protocol):
+    """A connection on which work in a transaction runs: SQLAlchemy's, or one to an SQLite file."""
+
+    @property
+    def dialect(self) -> Any:
+        """Its `name` is sqlite or postgresql."""
+
+    def exec_driver_sql(self, statement: str, parameters: Any = ..., /) -> Rows:
+        """Execute a statement with `?` for its parameters, once for each tuple of a list."""
 
 
 class PoolUse(NamedTuple):
@@ -102,7 +130,8 @@ class Notifier(Protocol):
 OnNotification = Callable[[set[bytes]], None]
 
 
-_CLOSE_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+"""How long `Reader.close` waits for reads under way."""
 
 
 class Reader:
@@ -113,11 +142,7 @@ class Reader:
 
     dialect: Dialect
     shared: bool
-
-    def __init__(self, engine: AsyncEngine, name: str) -> None:
-        self.name = name
-        self._engine = engine
-        self._reads: set[asyncio.Task[list[Any]]] = set()  # that `close` waits for
+    name: str
 
     async def fetch(
         self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
@@ -162,11 +187,7 @@ class Reader:
     @property
     def pool(self) -> PoolUse:
         """The connections for reading."""
-        # None of the engine's connections overflow its pool.
-        pool = self._engine.sync_engine.pool
-        if isinstance(pool, QueuePool):
-            return PoolUse(pool.checkedout(), pool.size())
-        return PoolUse(0, 0)
+        raise NotImplementedError
 
     @property
     def wal_bytes(self) -> float:
@@ -183,19 +204,7 @@ class Reader:
 
     async def close(self) -> None:
         """Wait for reads under way, for a limited time, and close all connections."""
-        # A server that no longer answers is not waited for.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                if self._reads:
-                    await asyncio.wait(self._reads)
-                await asyncio.shield(self._engine.dispose())
-
-    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-        try:
-            async with self._engine.connect() as connection:
-                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
-        except PoolTimeout:
-            raise no_connection() from None
+        raise NotImplementedError
 
 
 def no_connection() -> Overloaded:

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Column, Connection, Integer, LargeBinary
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog.keys import HouseKeys
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import TABLE_ID, Key, Number, define_table
+from dealer.eventlog.schema import TABLE_ID
 from dealer.game import cards, events, moves, rules, shuffle, stacks, state
 from dealer.game.rules import Rules
 from dealer.game.state import Table
@@ -115,15 +115,6 @@ class SavedTable(NamedTuple):
 
 
 _decode_saved = msgspec.msgpack.Decoder(SavedTable).decode
-
-table_savepoint = define_table(
-    "table_savepoint",
-    Column("stream", Key, primary_key=True, autoincrement=False),
-    Column("version", Number, nullable=False),
-    Column("format", Integer, nullable=False),
-    Column("code", LargeBinary(CODE_BYTES), nullable=False),
-    Column("sealed", LargeBinary, nullable=False),
-)
 
 
 def put(

@@ -20,11 +20,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, LargeBinary, Text
-
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import EventRecord
-from dealer.eventlog.schema import TABLE_ID, Key, Number, define_table
+from dealer.eventlog.schema import TABLE_ID
 from dealer.game.events import SEAT_MOVE
 from dealer.game.state import SEAT_CHANGE
 
@@ -73,19 +72,6 @@ class Subject(NamedTuple):
 
     key: int
     text: str
-
-
-seat_subject = define_table(
-    "seat_subject",
-    Column("stream", Key, primary_key=True, autoincrement=False),
-    Column("digest", LargeBinary(DIGEST_BYTES), primary_key=True),
-    Column("seat", Number, nullable=False),
-    Column("version", Number, nullable=False),
-    Column("request", LargeBinary(DIGEST_BYTES)),
-    Column("key", Number),
-    Column("subject", Text),
-    sqlite_with_rowid=False,
-)
 
 
 async def find(log: ReadOnlyLog, table: bytes, digest: bytes) -> StoredSeat | None:

@@ -16,23 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Index,
-    Integer,
-    LargeBinary,
-    Text,
-    UniqueConstraint,
-    insert,
-    update,
-)
-
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog.admin import JournalEntry, add_entry
 from dealer.eventlog.nodes import CLOCK
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import TABLE_ID, Number, define_table
+from dealer.eventlog.schema import TABLE_ID, insert
 
 
 class StoredKey(NamedTuple):
@@ -49,26 +38,6 @@ class StoredKey(NamedTuple):
     revoked_at: int | None
 
 
-_key = define_table(
-    "service_key",
-    Column("id", Number, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("digest", LargeBinary(32), nullable=False, unique=True),
-    Column("rights", Text, nullable=False),
-    Column("created_at", Number, nullable=False),
-    Column("revoked_at", Number),
-)
-# Written before the table's first event, so that no event of it is without its key.
-define_table(
-    "service_table",
-    Column("table_id", LargeBinary(16), primary_key=True),
-    Column("key", Number, nullable=False),
-    Column("ref", Text),
-    UniqueConstraint("key", "ref"),
-    Index("ix_service_table_key_table_id", "key", "table_id"),
-)
-
-
 async def stored_keys(log: ReadOnlyLog) -> list[StoredKey]:
     """All keys, also those that were revoked, by name; raises DatabaseError."""
     rows = await log.fetch(f"SELECT {', '.join(StoredKey._fields)} FROM service_key ORDER BY name")
@@ -77,20 +46,18 @@ async def stored_keys(log: ReadOnlyLog) -> list[StoredKey]:
 
 def add_key(connection: Connection, key: Mapping[str, object], entry: JournalEntry) -> None:
     """Add a key, given as columns without `id`; ConcurrentUpdate if its name is taken."""
-    taken = connection.execute(_key.select().where(_key.c.name == key["name"])).first()
+    query = "SELECT 1 FROM service_key WHERE name = ?"
+    taken = connection.exec_driver_sql(query, (key["name"],)).first()
     if taken is not None:
         raise ConcurrentUpdate(f"There is a key {key['name']} already; choose another name.")
-    connection.execute(insert(_key).values(**key))
+    insert(connection, "service_key", key)
     add_entry(connection, entry)
 
 
 def revoke_key(connection: Connection, name: str, entry: JournalEntry) -> bool:
     """Revoke a key at the entry's time; False, and no write, if it is revoked already."""
-    valid = (_key.c.name == name) & _key.c.revoked_at.is_(None)
-    changed = connection.execute(update(_key).where(valid).values(revoked_at=entry.at)).rowcount
-    if changed:
-        add_entry(connection, entry)
-    return bool(changed)
+    statement = "UPDATE service_key SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL"
+    return _change(connection, statement, (entry.at, name), entry)
 
 
 _OWNER = "SELECT key FROM service_table WHERE table_id = ?"
@@ -181,25 +148,6 @@ class StoredWebhook(NamedTuple):
     lease_ms: int
 
 
-_webhook = define_table(
-    "webhook",
-    Column("id", Number, primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("key", Number, nullable=False),
-    Column("types", Text, nullable=False),
-    Column("signing", Text, nullable=False),
-    Column("secret", LargeBinary, nullable=False),
-    Column("allow_private", Integer, nullable=False),
-    Column("position", Text, nullable=False),
-    Column("created_at", Number, nullable=False),
-    Column("failing_since", Number),
-    Column("problem", Text, nullable=False),
-    Column("disabled_at", Number),
-    Column("owner", LargeBinary(8)),
-    Column("lease", Number, nullable=False),
-)
-
-
 async def stored_webhooks(log: ReadOnlyLog) -> list[StoredWebhook]:
     """All webhooks by number; raises DatabaseError."""
     rows = await log.fetch(_SELECT.format(now=CLOCK[log.dialect]))
@@ -211,7 +159,7 @@ def add_webhook(connection: Connection, webhook: Mapping[str, Any], entry: Journ
     highest = connection.exec_driver_sql("SELECT max(id) FROM webhook").scalar()
     number = (highest or 0) + 1
     row = {"id": number, "problem": "", "lease": 0} | dict(webhook)
-    connection.execute(insert(_webhook).values(**row))
+    insert(connection, "webhook", row)
     add_entry(connection, entry)
     return number
 

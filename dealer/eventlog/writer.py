@@ -40,10 +40,8 @@ from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
-
 from dealer.errors import DatabaseError, DatabaseLocked, Overloaded, Unavailable
-from dealer.eventlog.protocols import Store
+from dealer.eventlog.protocols import Connection, Store
 from dealer.eventlog.rows import Append, Result, reject, resolve
 from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
 

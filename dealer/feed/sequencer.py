@@ -30,8 +30,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
-
+from dealer.eventlog.protocols import Connection
 from dealer.feed.positions import Place
 
 GAP_MS = 20_000

@@ -15,11 +15,19 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import astuple
-from sqlalchemy import Connection, Dialect, Table
-from sqlalchemy.dialects import postgresql
 
+from dealer.eventlog.protocols import Connection
 from dealer.game.stacks import DECK, seat_of
-from dealer.projector.models import MODEL_OF, DeckRow, HandRow, PileRow, Row, StreamId
+from dealer.projector.models import (
+    MODEL_OF,
+    POSTGRES_TYPES,
+    DeckRow,
+    HandRow,
+    Model,
+    PileRow,
+    Row,
+    StreamId,
+)
 
 
 class InconsistentEvent(ValueError):
@@ -237,7 +245,7 @@ class ReadModelWriter:
     def __init__(self, prefix: str = "") -> None:
         self._sql = {kind: kind.SQL.format(prefix) for kind in get_args(Length | Update)}
         self._insert_sql = {kind: _insert(model, prefix) for kind, model in MODEL_OF.items()}
-        self._upsert_sql = {kind: _upsert(model, prefix) for kind, model in MODEL_OF.items()}
+        self._prefix = prefix
 
     def write(self, connection: Connection, changes: Changes) -> None:
         """Inside the caller's transaction: shorten stacks, then add rows, then update rows."""
@@ -247,7 +255,7 @@ class ReadModelWriter:
         for model, added in changes.added.items():
             rows = [*map(astuple, added)]
             if on_postgres(connection):
-                execute(self._upsert_sql[model], _newest(model, rows))
+                execute(_upsert(MODEL_OF[model], self._prefix), _newest(model, rows))
             else:
                 execute(self._insert_sql[model], rows)
         for update, values in changes.updated.items():
@@ -255,11 +263,11 @@ class ReadModelWriter:
 
 
 def on_postgres(connection: Connection) -> bool:
-    return connection.dialect.name == "postgresql"
+    return bool(connection.dialect.name == "postgresql")
 
 
-def _insert(model: Table, prefix: str) -> str:
-    columns = [column.name for column in model.columns]
+def _insert(model: Model, prefix: str) -> str:
+    columns = model.columns
     return (
         f"INSERT OR REPLACE INTO {prefix}{model.name} ({', '.join(columns)})"
         f" VALUES ({', '.join('?' * len(columns))})"
@@ -267,13 +275,10 @@ def _insert(model: Table, prefix: str) -> str:
 
 
 @cache
-def _upsert(model: Table, prefix: str) -> str:
+def _upsert(model: Model, prefix: str) -> str:
     """One statement for any number of rows; its parameters are their columns."""
-    columns = [column.name for column in model.columns]
-    keys = [column.name for column in model.primary_key]
-    dialect: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    types = (column.type.compile(dialect) for column in model.columns)
-    arrays = ", ".join(f"CAST(? AS {kind}[])" for kind in types)
+    columns, keys = model.columns, model.key
+    arrays = ", ".join(f"CAST(? AS {POSTGRES_TYPES[kind]}[])" for _, kind, _ in model.types())
     rest = ", ".join(f"{each} = excluded.{each}" for each in columns if each not in keys)
     return (
         f"INSERT INTO {prefix}{model.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
@@ -286,6 +291,7 @@ def _newest(kind: type[Row], rows: Sequence[tuple[Any, ...]]) -> tuple[list[obje
 
     ON CONFLICT DO UPDATE may update each row only once per statement.
     """
-    keys = [place for place, column in enumerate(MODEL_OF[kind].columns) if column.primary_key]
+    model = MODEL_OF[kind]
+    keys = [place for place, column in enumerate(model.columns) if column in model.key]
     kept = {tuple(row[place] for place in keys): row for row in rows}
     return tuple(map(list, zip(*kept.values(), strict=True)))

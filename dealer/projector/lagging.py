@@ -11,9 +11,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row
-
 from dealer.eventlog import EventRecord
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.schema import lagging
 from dealer.projector.changes import StreamKey, on_postgres
 from dealer.projector.models import StreamId
@@ -103,7 +102,7 @@ class LaggingStreams:
 
     def _next(
         self, connection: Connection, without: Collection[StreamId], first: StreamId | None
-    ) -> list[Row[Any]]:
+    ) -> list[Any]:
         if first is not None:
             rows = self._select(connection, _before(first), first, without, self._events)
             if rows:
@@ -153,7 +152,7 @@ class LaggingStreams:
         upto: StreamId | None,
         without: Collection[StreamId],
         count: int,
-    ) -> list[Row[Any]]:
+    ) -> list[Any]:
         if on_postgres(connection):
             limits = (_CANDIDATES, count, count, count)
             parameters = (after or b"", upto or _HIGHEST, list(without), *limits)
@@ -163,7 +162,7 @@ class LaggingStreams:
         return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())
 
 
-def _by_stream(rows: list[Row[Any]]) -> list[Lagging]:
+def _by_stream(rows: list[Any]) -> list[Lagging]:
     found = []
     for _, group in groupby(rows, key=attrgetter("id")):
         same = list(group)

@@ -21,21 +21,20 @@ times the time and three times the space.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_type_hints
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import msgspec
-from sqlalchemy import Column, Index, Integer, Table, Text, UniqueConstraint, text
-from sqlalchemy.schema import SchemaItem
-
-from dealer.eventlog.schema import Key, Number, define_table, postgres
 
 StreamId = int | bytes
 """The value of `stream` columns: a short number on SQLite, the table's id on PostgreSQL."""
 
-Long = Annotated[int, Number]
+Long = Annotated[int, "64 bits"]
 """A version or a time."""
 
-_COLUMNS: dict[Any, Any] = {StreamId: Key, int: Integer, Long: Number, str: Text}
+POSTGRES_TYPES: dict[Any, str] = {
+    StreamId: "BYTEA", int: "INTEGER", Long: "BIGINT", str: "TEXT"
+}  # fmt: skip
 
 
 class TableRow(msgspec.Struct):
@@ -175,35 +174,28 @@ class PileRow(msgspec.Struct):
 Row = TableRow | SeatRow | RoundRow | ShuffleRow | SwapRow | MoveRow | DeckRow | HandRow | PileRow
 
 
-def _model(name: str, row: type[Row], *key: str, more: tuple[SchemaItem, ...] = ()) -> Table:
-    """The SQL table of these rows; `key` are the columns of its primary key after `stream`."""
-    columns: list[Column[Any]] = []
-    for column, hint in get_type_hints(row, include_extras=True).items():
-        kind = next(kind for kind in _COLUMNS if hint in (kind, kind | None))
-        options: dict[str, Any] = {"nullable": hint != kind}
-        if column in ("stream", *key):
-            options = {"primary_key": True, "autoincrement": False}
-        columns.append(Column(column, _COLUMNS[kind], **options))
-    return define_table(name, *columns, *more, sqlite_with_rowid=False)
+class Model(NamedTuple):
+    """The SQL table of these rows; `key` are the columns of its primary key."""
+
+    name: str
+    row: type[Row]
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+    def types(self) -> Iterator[tuple[str, Any, bool]]:
+        """Each column with its type, a key of `POSTGRES_TYPES`, and whether it may be NULL."""
+        for column, hint in get_type_hints(self.row, include_extras=True).items():
+            kind = next(kind for kind in POSTGRES_TYPES if hint in (kind, kind | None))
+            yield column, kind, hint != kind
 
 
-_OPEN = text("closed_at IS NULL")
-tables = _model(
-    "tables",
-    TableRow,
-    more=(
-        # For the lobby: the newest open tables.
-        Index("ix_tables_opened_at", "opened_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
-        # For `dealer tables`: the newest ones, closed or not.
-        Index("ix_tables_opened_at_stream", "opened_at", "stream"),
-    ),
-)
-# A shard cannot enforce uniqueness over all tables, and `stream` is unique already.
-UniqueConstraint(tables.c.table_id)
-Index("ix_tables_table_id", postgres.tables["tables"].c.table_id)
+def _model(name: str, row: type[Row], *key: str) -> Model:
+    """`key` are the columns of the primary key after `stream`."""
+    return Model(name, row, row.__struct_fields__, ("stream", *key))
 
-MODEL_OF: dict[type[Row], Table] = {
-    TableRow: tables,
+
+MODEL_OF: dict[type[Row], Model] = {
+    TableRow: _model("tables", TableRow),
     SeatRow: _model("seats", SeatRow, "seat", "since"),
     RoundRow: _model("rounds", RoundRow, "round"),
     ShuffleRow: _model("shuffles", ShuffleRow, "round", "k"),

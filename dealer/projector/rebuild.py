@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable
-
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog.protocols import Connection
 from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_postgres
-from dealer.projector.models import MODELS, VIEWS, StreamId
+from dealer.projector.models import MODELS, VIEWS, Model, StreamId
 from dealer.projector.stream_projector import COLUMNS, Stopped, StreamProjector, records
 
 PREFIX = "rebuilt_"
@@ -209,8 +206,13 @@ class Rebuild:
 
 def create_tables(connection: Connection) -> None:
     """Create empty tables; those that an interrupted rebuild left are dropped."""
+    from sqlalchemy.dialects import sqlite
+    from sqlalchemy.schema import CreateTable
+
+    from dealer.projector.declared import metadata
+
     for model in MODELS:
-        made = str(CreateTable(model).compile(dialect=sqlite.dialect()))
+        made = str(CreateTable(metadata.tables[model.name]).compile(dialect=sqlite.dialect()))
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {PREFIX}{model.name}")
         if on_postgres(connection):
             made = f"CREATE TABLE {model.name} (LIKE {model.name} INCLUDING ALL)"
@@ -221,6 +223,11 @@ def create_tables(connection: Connection) -> None:
 
 def swap_tables(connection: Connection) -> None:
     """Replace the tables that queries read, inside the caller's transaction."""
+    from sqlalchemy.dialects import sqlite
+    from sqlalchemy.schema import CreateIndex
+
+    from dealer.projector.declared import metadata
+
     execute = connection.exec_driver_sql
     # RENAME fails while a view refers to a dropped table.
     views = _views(connection)
@@ -232,7 +239,7 @@ def swap_tables(connection: Connection) -> None:
         if on_postgres(connection):
             _name_indexes(connection, model.name)
             continue
-        for index in model.indexes:  # SQLite cannot rename an index
+        for index in metadata.tables[model.name].indexes:  # SQLite cannot rename an index
             execute(str(CreateIndex(index).compile(dialect=sqlite.dialect())))
     for definition in views.values():
         execute(definition)
@@ -309,7 +316,7 @@ class Comparison:
     def _only(
         self,
         connection: Connection,
-        model: Table,
+        model: Model,
         these: str,
         those: str,
         bounds: tuple[StreamId, StreamId],
@@ -343,9 +350,9 @@ class Comparison:
                 self.differences.append(Difference(model, printable, in_old))
 
 
-def _only(model: Table, these: str, those: str) -> str:
+def _only(model: Model, these: str, those: str) -> str:
     """Rows in a range of `these` without an equal row of `those`, which is looked up by its key."""
-    equal = " AND ".join(f"b.{column.name} IS a.{column.name}" for column in model.columns)
+    equal = " AND ".join(f"b.{column} IS a.{column}" for column in model.columns)
     return (
         f"SELECT a.* FROM {these} a WHERE a.{_RANGE}"
         f" AND NOT EXISTS (SELECT 1 FROM {those} b WHERE {equal})"

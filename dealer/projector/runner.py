@@ -20,11 +20,9 @@ from enum import Flag, auto
 from logging import getLogger
 from typing import NamedTuple
 
-from sqlalchemy import Connection
-
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord
-from dealer.eventlog.protocols import Dialect
+from dealer.eventlog.protocols import Connection, Dialect
 from dealer.eventlog.recent import RecentEvents
 from dealer.eventlog.schema import TABLE_ID, select_in
 from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_postgres
@@ -344,7 +342,7 @@ def _not_advanced(connection: Connection, advances: list[_Advance]) -> set[Strea
     """Update `projected`; returns the streams that were locked or not at the expected position."""
     if on_postgres(connection):
         columns = tuple(map(list, zip(*advances, strict=True)))
-        advanced = set(connection.exec_driver_sql(_ADVANCE_ALL, columns).scalars())
+        advanced = {stream for (stream,) in connection.exec_driver_sql(_ADVANCE_ALL, columns)}
         return {each.stream_id for each in advances} - advanced
     if connection.exec_driver_sql(_ADVANCE, advances).rowcount == len(advances):
         return set()

@@ -11,11 +11,10 @@ import asyncio
 from logging import getLogger
 from time import monotonic, perf_counter
 
-from sqlalchemy import Connection
-
 from dealer.backoff import LastingFailure, Polls
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Log
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.recent import RecentEvents
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.runner import Projector, events_per_slice

@@ -16,10 +16,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row
-
 from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import EventRecord
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.stored_form import decode_public
 from dealer.game.events import SeatGivenUp
 from dealer.game.size import size_of
@@ -52,7 +51,7 @@ _BACKWARDS = (
 _CHUNK = 256
 
 
-def records(rows: Iterable[Row[Any]]) -> list[EventRecord]:
+def records(rows: Iterable[Any]) -> list[EventRecord]:
     """The events of rows that have `COLUMNS`."""
     found = []
     for row in rows:
@@ -295,7 +294,7 @@ class StreamProjector:
         cached = self._cached.get(stream_id)
         if cached is not None and cached.table.version == version:
             return cached.table.round_versions[-1] if cached.table.round is not None else 0
-        found = connection.exec_driver_sql(_OPENED, (stream_id, closed)).fetchone()
+        found = connection.exec_driver_sql(_OPENED, (stream_id, closed)).first()
         return found[0] if found is not None and found[1] == "RoundOpened" else 0
 
     def _fold_closed(

@@ -355,7 +355,7 @@ async def test_a_row_that_was_altered_is_damage(
 def test_without_the_packages_of_the_server_the_sentence_says_what_to_install() -> None:
     code = """
 import sys
-sys.modules["sqlalchemy"] = None
+sys.modules["msgspec"] = None
 import dealer
 for name in ("open_log", "open_bundle"):
     try:
@@ -364,5 +364,5 @@ for name in ("open_log", "open_bundle"):
         print(error)
 """
     first, *_ = output_of(sys.executable, "-c", code, cwd=Path(__file__).parents[2]).splitlines()
-    assert first.startswith("dealer.open_log needs the package of the server, of which sqlalchemy")
+    assert first.startswith("dealer.open_log needs the package of the server, of which msgspec")
     assert "`pip install .`" in first

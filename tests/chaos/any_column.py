@@ -37,7 +37,6 @@ from dealer.cli import main as dealer
 from dealer.cli.demo_game import play
 from dealer.errors import DealerError
 from dealer.eventlog.keys import key_file, load_house_keys
-from dealer.eventlog.schema import metadata
 from dealer.feed.pages import FeedFilter
 from dealer.feed.positions import Place
 from dealer.game.cards import STANDARD
@@ -53,6 +52,7 @@ from dealer.game.commands import (
 )
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
+from dealer.projector.declared import metadata
 from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify

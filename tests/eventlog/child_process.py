@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
-from sqlalchemy import Connection
 
 from dealer.eventlog import Append, Appended, EventRecord, Log, savepoints
 from dealer.eventlog.keys import HouseKeys
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.savepoints import SavedTable
 from dealer.eventlog.writer import MAX_ROWS
 

@@ -9,11 +9,10 @@ from threading import Event, current_thread, main_thread
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
-from sqlalchemy import event as sqlalchemy_event
 
 from dealer.errors import DatabaseError, DatabaseFull
 from dealer.eventlog import Append, Appended, Log, Result
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.sqlite import store as sqlite
 from dealer.eventlog.sqlite.wal import WalCheckpoints
 from dealer.eventlog.writer import MAX_ROWS
@@ -179,7 +178,7 @@ async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
 
 @pytest.mark.slow
 async def test_work_of_the_thread_waits_for_the_lock_of_another_process(
-    sqlite_database: TemporarySqlite, on_loop: Recorded
+    sqlite_database: TemporarySqlite, on_loop: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after a commit of the loop, which does not wait, on the same connection."""
     holder = other_process("hold", str(sqlite_database.file))
@@ -187,11 +186,13 @@ async def test_work_of_the_thread_waits_for_the_lock_of_another_process(
     statements = asyncio.Event()
     loop = asyncio.get_running_loop()
     store: Any = on_loop.log.writer._store
-    sqlalchemy_event.listen(
-        store._connection,
-        "before_cursor_execute",
-        lambda *_: loop.call_soon_threadsafe(statements.set),
-    )
+    plain = store._connection.exec_driver_sql
+
+    def execute(*arguments: object) -> object:
+        loop.call_soon_threadsafe(statements.set)
+        return plain(*arguments)
+
+    monkeypatch.setattr(store._connection, "exec_driver_sql", execute)
     waiting = asyncio.create_task(on_loop.log.run_in_transaction(lambda _: "done"))
     await statements.wait()
     await asyncio.to_thread(holder.communicate, "release\n")
@@ -299,7 +300,7 @@ async def test_the_wal_is_checkpointed_by_the_thread_while_the_loop_commits(
     threads: list[str] = []
     take = WalCheckpoints.take
 
-    def recorded(self: Any, connection: Connection) -> None:
+    def recorded(self: Any, connection: Any) -> None:
         threads.append(current_thread().name)
         take(self, connection)
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy import Connection
 
 from dealer.errors import DatabaseLocked, Overloaded
 from dealer.eventlog import Append, Appended, Chain, Conflict, Duplicate, Log
 from dealer.eventlog.postgres.batch import Locked
 from dealer.eventlog.postgres.store import LONGEST_DELAY, LockedTables
+from dealer.eventlog.protocols import Connection
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append
 from tests.harness.database_link import DatabaseLink

@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, Integer, Table, create_engine
 
 from dealer.errors import DatabaseError, SchemaTooNew
 from dealer.eventlog import Appended, schema
-from dealer.eventlog.schema import metadata
+from dealer.projector.declared import metadata
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, append
 from tests.harness.database_check import check_schema
@@ -38,12 +38,16 @@ def empty(tmp_path: Path) -> Iterator[Connection]:
     engine.dispose()
 
 
+def test_the_names_of_the_tables_are_known() -> None:
+    assert sorted(schema.TABLES) == sorted(metadata.tables)
+
+
 def test_the_migrations_create_the_declared_schema(empty: Connection) -> None:
     assert schema.current_revision(empty) is None
-    assert not schema.is_newest(empty)
+    assert not schema.is_newest(schema.current_revision(empty))
     schema.upgrade(empty)
     assert schema.current_revision(empty) == schema.revisions()[-1]
-    assert schema.is_newest(empty)
+    assert schema.is_newest(schema.current_revision(empty))
     check_schema(empty)
 
 
@@ -128,7 +132,7 @@ def test_alembic_reads_the_address_from_the_environment(tmp_path: Path) -> None:
     environment = os.environ | {"DEALER_DATABASE_URL": f"sqlite:///{file}"}
     output_of(sys.executable, "-m", "alembic", "upgrade", "head", cwd=ROOT, env=environment)
     with create_engine(f"sqlite:///{file}").connect() as connection:
-        assert schema.is_newest(connection)
+        assert schema.is_newest(schema.current_revision(connection))
     connection.engine.dispose()
 
 
@@ -139,5 +143,5 @@ def test_alembic_takes_the_address_as_an_argument(tmp_path: Path) -> None:
     for command in (["upgrade", "head"], ["check"]):
         output_of(*alembic, *command, cwd=ROOT)
     with create_engine(f"sqlite:///{file}").connect() as connection:
-        assert schema.is_newest(connection)
+        assert schema.is_newest(schema.current_revision(connection))
     connection.engine.dispose()

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import asyncpg
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 from sqlalchemy.event import listen, remove
 
 from dealer.config.settings import Settings
@@ -28,6 +28,7 @@ from dealer.eventlog.db_errors import translate
 from dealer.eventlog.postgres import batch as postgres_batch
 from dealer.eventlog.postgres.batch import Batch
 from dealer.eventlog.postgres.database import PostgresDatabase, to_dollar_params
+from dealer.eventlog.protocols import Connection
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append, row
 

@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Log, admin, savepoints
 from dealer.eventlog.keys import HouseKeys
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.savepoints import SavedTable
 from tests.eventlog.conftest import TemporaryDatabase
 from tests.eventlog.requests import A, B, append, other_process, row

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from dealer.errors import (
@@ -27,6 +26,7 @@ from dealer.errors import (
 from dealer.eventlog import Appended, Conflict, Duplicate, Log
 from dealer.eventlog.backends import migrate_database, open_readonly
 from dealer.eventlog.db_errors import translate
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.sqlite import store as sqlite
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, C, append, line_of, other_process

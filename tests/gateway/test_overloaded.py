@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 
+from dealer.eventlog.protocols import Connection
 from dealer.gateway import Gateway
 from tests.gateway.conftest import serving
 from tests.gateway.rpc_client import Refusal, RpcClient, eventually
@@ -79,7 +79,7 @@ async def test_a_failed_read_for_a_closed_connection_is_no_unretrieved_error(
     service = small.context.service
     opened = [(await (await connect(small)).call("table.open"))["table"] for _ in range(3)]
     service.tables._tables.clear()
-    async with service.log.reader._engine.connect():  # the only one: no other read is served
+    async with service.log.reader._unused:  # the only one: no other read is served
         for table in opened:
             client = await RpcClient.connect(small.port)
             params = {"table": table}

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 
 from dealer.gateway import Gateway
 from dealer.projector.models import MODELS
@@ -185,15 +184,11 @@ async def test_sqlite_searches_by_indexes(tmp_path: Path, monkeypatch: pytest.Mo
     url = empty_log(tmp_path / "dealer.db")
     statements: set[str] = set()
 
-    def note(_connection: object, _cursor: object, sql: str, *_: object) -> None:
+    def note(sql: str) -> None:
         statements.add(" ".join(sql.split()))
 
-    event.listen(Engine, "before_cursor_execute", note)
-    watch_direct("before", lambda sql: note(None, None, sql), patch=monkeypatch.setattr)
-    try:
-        await play(url, tmp_path)
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
+    watch_direct("before", note, patch=monkeypatch.setattr)
+    await play(url, tmp_path)
     with closing(sqlite3.connect(tmp_path / "dealer.db")) as database:
         (analyzed,) = database.execute(
             "SELECT count(*) FROM sqlite_master WHERE name = 'sqlite_stat1'"

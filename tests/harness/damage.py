@@ -8,9 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection
-
 from dealer.eventlog import Log
+from dealer.eventlog.protocols import Connection
 from dealer.service import LiveTable
 
 _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger'"

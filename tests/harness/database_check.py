@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from alembic import command
-from sqlalchemy import Connection
 
 from dealer.errors import DealerError
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.schema import alembic_config
 from dealer.projector.rebuild import Rebuild
 from dealer.proof.bundle import read

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dealer.eventlog import schema
+from dealer.projector.declared import postgres
 
 
 def copies(tables: int) -> list[str]:
@@ -16,7 +16,7 @@ def copies(tables: int) -> list[str]:
         " ORDER BY events DESC LIMIT 1",
         f"CREATE TABLE copy AS SELECT n, {id} AS stream FROM generate_series(1, {tables}) AS g(n)",
     ]
-    for table in schema.postgres.sorted_tables:
+    for table in postgres.sorted_tables:
         names = [column.name for column in table.columns if column.computed is None]
         key = "id" if table.name == "stream" else "stream"
         key = "of_stream" if "of_stream" in names else key

@@ -1,7 +1,6 @@
 """Imports what `dealer serve` imports until it is ready; for the fork server."""
 
 # ruff: noqa: F401
-import aiosqlite
 import alembic.command
 import alembic.config
 import pydantic.main

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from sqlalchemy import Engine, event
 
-from dealer.eventlog.sqlite import reader, store
+from dealer.eventlog.sqlite import reader, store, wal
 
 
 def watch(when: Literal["before", "after"], callback: Callable[[str], None]) -> None:
     """Call back with the text of each statement, until the process ends."""
 
     @event.listens_for(Engine, f"{when}_cursor_execute")
-    def _(connection: object, cursor: object, sql: str, *_: object) -> None:
+    def _(sql_connection: object, cursor: object, sql: str, *_: object) -> None:
         callback(sql)
 
     watch_direct(when, callback, patch=setattr)
@@ -39,16 +39,10 @@ def watch_direct(
 
         return execute
 
-    plain_fetchall = reader.direct_fetchall
-
-    async def fetchall(driver: Any, sql: str, parameters: tuple[Any, ...]) -> Any:
-        if when == "before":
-            callback(sql)
-        rows = await plain_fetchall(driver, sql, parameters)
-        if when == "after":
-            callback(sql)
-        return rows
-
-    for name in ("direct_execute", "direct_executemany"):
-        patch(store, name, watched(getattr(store, name)))
-    patch(reader, "direct_fetchall", fetchall)
+    for place, name in (
+        (store, "direct_execute"),
+        (store, "direct_executemany"),
+        (reader, "direct_fetchall"),
+        (wal.SqliteConnection, "exec_driver_sql"),
+    ):
+        patch(place, name, watched(getattr(place, name)))

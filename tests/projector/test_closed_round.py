@@ -15,7 +15,7 @@ from dealer.game.state import Table
 from dealer.projector import closed_round
 from dealer.projector.changes import Changes, FaceShown, StreamKey
 from dealer.projector.fold import TimedEvent, fold
-from dealer.projector.models import MODEL_OF, MODELS
+from dealer.projector.models import MODEL_OF
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from tests.projector.databases import catch_up, drain, models, projected, rebuilt
@@ -162,12 +162,6 @@ def test_swaps_and_draws_of_an_earlier_schema_give_the_same_rows(
     game.log(connection)
     catch_up(connection)
     assert models(connection) == expected(game)
-
-
-def test_the_members_of_a_row_are_the_columns_of_its_read_model() -> None:
-    assert list(MODEL_OF.values()) == list(MODELS)
-    for kind, model in MODEL_OF.items():
-        assert list(kind.__struct_fields__) == [column.name for column in model.columns]
 
 
 def test_the_end_of_a_round_replaces_what_was_written_while_it_was_open(

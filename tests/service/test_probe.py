@@ -10,11 +10,11 @@ from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy import Connection
 
 from dealer.errors import DatabaseFull, DatabaseLocked, Unavailable
 from dealer.eventlog import health
 from dealer.eventlog.address import is_postgres
+from dealer.eventlog.protocols import Connection
 from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.operations import probe as module

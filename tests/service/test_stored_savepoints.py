@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import EventRecord, savepoints
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.rows import leaf_of
 from dealer.game.commands import (
     Actor,
@@ -78,7 +78,7 @@ def swap_savepoints(connection: Connection) -> None:
     """Exchange the savepoints of two tables."""
     columns = "version, format, code, sealed"
     select = f"SELECT stream, {columns} FROM table_savepoint"
-    (one, *first), (other, *second) = connection.exec_driver_sql(select).all()
+    (one, *first), (other, *second) = connection.exec_driver_sql(select)
     connection.exec_driver_sql("DELETE FROM table_savepoint")
     insert = f"INSERT INTO table_savepoint (stream, {columns}) VALUES (?, ?, ?, ?, ?)"
     connection.exec_driver_sql(insert, (other, *first))

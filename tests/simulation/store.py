@@ -9,14 +9,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
-
 from dealer.errors import DatabaseError, DatabaseFull, DatabaseLocked, OutcomeUnknown
 from dealer.eventlog.backends import Backend
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.postgres.batch import Locked
 from dealer.eventlog.postgres.store import LockedTables
-from dealer.eventlog.protocols import Dialect, OnNotification, PoolUse, Reader
+from dealer.eventlog.protocols import Connection, Dialect, OnNotification, PoolUse, Reader
 from dealer.eventlog.rows import Append, Appended, Result
 from dealer.eventlog.sqlite.store import write_batch, write_individually
 from dealer.projector.scheduler import ProjectionScheduler

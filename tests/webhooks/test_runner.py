@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 from standardwebhooks.webhooks import Webhook
 
 from dealer.errors import ConfigurationError, DatabaseUnavailable, HouseKeyError
 from dealer.eventlog import Log
 from dealer.eventlog import services as stored
 from dealer.eventlog.keys import existing_house_keys, load_house_keys
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service

@@ -138,7 +138,7 @@ def _columns(difference: Difference) -> dict[str, Any]:
     from dealer.projector.models import MODELS
 
     (model,) = (one for one in MODELS if one.name == difference.model)
-    _, *names = model.columns.keys()
+    _, *names = model.columns
     # A model refers to the log's rows by the table's id on PostgreSQL, by its number on SQLite.
     first = "table_id" if isinstance(difference.row[0], str) else "stream"
     return dict(zip((first, *names), difference.row, strict=True))

@@ -15,12 +15,21 @@ from functools import partial
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.pool import QueuePool
 
 from dealer.backoff import around
 from dealer.eventlog.db_errors import reason
 from dealer.eventlog.postgres.database import IDENTITY, PostgresDatabase
-from dealer.eventlog.protocols import Dialect, OnNotification, Reader
+from dealer.eventlog.protocols import (
+    CLOSE_SECONDS,
+    Dialect,
+    OnNotification,
+    PoolUse,
+    Reader,
+    no_connection,
+)
 
 if TYPE_CHECKING:
     import asyncpg
@@ -44,7 +53,8 @@ class PostgresReader(Reader):
     shared = True
 
     def __init__(self, engine: AsyncEngine, database: PostgresDatabase) -> None:
-        super().__init__(engine, database.name)
+        self.name = database.name
+        self._engine = engine
         self._database = database
 
     async def fetch(
@@ -68,8 +78,29 @@ class PostgresReader(Reader):
         ((number,),) = await self.fetch("SHOW server_version", ())
         return f"PostgreSQL {number}"
 
+    @property
+    def pool(self) -> PoolUse:
+        # None of the engine's connections overflow its pool.
+        pool = self._engine.sync_engine.pool
+        if isinstance(pool, QueuePool):
+            return PoolUse(pool.checkedout(), pool.size())
+        return PoolUse(0, 0)
+
     def notifier(self, on_notification: OnNotification) -> Notifier:
         return Notifier(self._database, on_notification)
+
+    async def close(self) -> None:
+        # A server that no longer answers is not waited for.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.shield(self._engine.dispose())
+
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        try:
+            async with self._engine.connect() as connection:
+                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+        except PoolTimeout:
+            raise no_connection() from None
 
 
 class Notifier:

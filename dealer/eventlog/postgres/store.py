@@ -15,7 +15,6 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.pool import NullPool
 
@@ -30,6 +29,7 @@ from dealer.eventlog.db_errors import (
 )
 from dealer.eventlog.postgres.batch import Batch, Locked
 from dealer.eventlog.postgres.database import PostgresDatabase
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.schema import current_revision, is_newest, outdated
 
@@ -168,7 +168,7 @@ class PostgresStore:
         connection, _ = await database.with_retry(self._connect, seconds=0, recovery=seconds)
         try:
             found = await connection.run_sync(current_revision)
-            if not await connection.run_sync(is_newest):
+            if not is_newest(found):
                 raise outdated(self.name, found)
         except DealerError:
             raise

@@ -1,49 +1,65 @@
-"""Pooled read connections to an SQLite file."""
+"""Pooled read connections to an SQLite file, each used by one thread at a time."""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from math import nan
-from typing import TYPE_CHECKING, Any, cast
-
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine
+from typing import Any
 
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.protocols import Dialect, Reader, no_connection
+from dealer.eventlog.protocols import CLOSE_SECONDS, Dialect, PoolUse, Reader, no_connection
 from dealer.eventlog.sqlite.file_identity import FileIdentity
-from dealer.eventlog.sqlite.wal import library_version
-
-if TYPE_CHECKING:
-    import aiosqlite
+from dealer.eventlog.sqlite.wal import fetch_named, library_version
 
 
 class SqliteReader(Reader):
-    """Reads an SQLite file.
+    """Reads an SQLite file on threads, by at most `size` connections that `connect` opens.
 
-    With `identity` every read fails once the file was deleted or replaced.
+    A read waits at most `seconds` for one that is free. With `identity` every read fails once the
+    file was deleted or replaced.
     """
 
     dialect: Dialect = "sqlite"
     shared = False
 
     def __init__(
-        self, engine: AsyncEngine, name: str, *, identity: FileIdentity | None = None
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        name: str,
+        *,
+        size: int,
+        seconds: float,
+        identity: FileIdentity | None = None,
     ) -> None:
-        super().__init__(engine, name)
+        self.name = name
+        self._connect = connect
+        self._size = size
+        self._seconds = seconds
         self._identity = identity
+        self._unused = asyncio.Semaphore(size)
+        self._idle: list[sqlite3.Connection] = []  # taken and put back by the threads
+        self._threads = ThreadPoolExecutor(size, "log reader")
+        self._reads: set[asyncio.Future[list[Any]]] = set()  # that `close` waits for
 
     async def fetch(
         self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
     ) -> list[Any]:
         self.check()
-        # The caller may be cancelled, but the read is completed: aiosqlite closes the connection
-        # of a cancelled read in a task that never ends if the read is cancelled a second time.
-        work = self._fetch if named else self._fetch_plain
-        read = asyncio.create_task(work(sql, parameters))
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._unused.acquire()
+        except TimeoutError:
+            raise no_connection() from None
+        loop = asyncio.get_running_loop()
+        read = loop.run_in_executor(self._threads, self._read, sql, parameters, named)
         self._reads.add(read)
         read.add_done_callback(self._on_read_done)
         try:
+            # The caller may be cancelled, but the thread completes the read.
             rows = await asyncio.shield(read)
             # A connection that was opened for this read may have opened another file.
             self.check()
@@ -51,15 +67,6 @@ class SqliteReader(Reader):
         except FAULTS as error:
             self.check()
             raise translate(error, name=self.name) from error
-
-    async def _fetch_plain(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-        try:
-            async with self._engine.connect() as connection:
-                pooled = await connection.get_raw_connection()
-                driver = cast("aiosqlite.Connection", pooled.driver_connection)
-                return await direct_fetchall(driver, sql, parameters)
-        except PoolTimeout:
-            raise no_connection() from None
 
     async def version(self) -> str:
         return f"SQLite {library_version()}"
@@ -73,17 +80,40 @@ class SqliteReader(Reader):
         return self._identity is not None and self._identity.shrunk
 
     @property
+    def pool(self) -> PoolUse:
+        return PoolUse(len(self._reads), self._size)
+
+    @property
     def wal_bytes(self) -> float:
         return nan if self._identity is None else self._identity.wal_bytes()
 
-    def _on_read_done(self, read: asyncio.Task[list[Any]]) -> None:
+    async def close(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if self._reads:
+                    await asyncio.wait(self._reads)
+        self._threads.shutdown(wait=False)
+        while self._idle:
+            self._idle.pop().close()
+
+    def _read(self, sql: str, parameters: tuple[Any, ...], named: bool) -> list[Any]:
+        """All rows of a SELECT, on a thread."""
+        driver = self._idle.pop() if self._idle else self._connect()
+        try:
+            return direct_fetchall(driver, sql, parameters, named)
+        finally:
+            self._idle.append(driver)
+
+    def _on_read_done(self, read: asyncio.Future[list[Any]]) -> None:
+        self._unused.release()
         self._reads.discard(read)
         if not read.cancelled():
             read.exception()  # retrieved, so that asyncio does not log it if the caller has gone
 
 
-async def direct_fetchall(
-    driver: aiosqlite.Connection, sql: str, parameters: tuple[Any, ...]
+def direct_fetchall(
+    driver: sqlite3.Connection, sql: str, parameters: tuple[Any, ...], named: bool
 ) -> list[Any]:
-    """All rows of a SELECT, in one turn of the driver's thread."""
-    return list(await driver.execute_fetchall(sql, parameters))
+    """All rows of a SELECT; tuples, if `named` with the names of their columns."""
+    cursor = driver.execute(sql, parameters)
+    return fetch_named(cursor) if named else cursor.fetchall()

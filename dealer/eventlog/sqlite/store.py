@@ -9,9 +9,8 @@ number of requests. It fails if a request has a version conflict, was written be
 values, which row counts and unique indexes show. Then the transaction is rolled back, and
 `write_individually` gives each request its own result.
 
-The statements of every append go to the driver's connection: SQLAlchemy would add 10 µs to each.
-Their errors are those of `sqlite3`, which `db_errors.translate` also takes. The connection is in
-autocommit mode, so that nothing but these statements begins a transaction.
+The statements of every append go to the driver's connection. It is in autocommit mode, so that
+nothing but these statements begins a transaction.
 """
 
 from __future__ import annotations
@@ -19,19 +18,18 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from logging import getLogger
 from pathlib import Path
 from threading import Event
 from time import monotonic, perf_counter
-from typing import Any, TypeVar, cast
-
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from typing import Any, TypeVar
 
 from dealer.backoff import LastingFailure
 from dealer.errors import DatabaseLocked, DatabaseReplaced
 from dealer.eventlog.db_errors import BAD_VALUES, FAULTS, is_bad_value, translate
+from dealer.eventlog.protocols import Connection
 from dealer.eventlog.rows import (
     COLUMNS,
     Append,
@@ -44,7 +42,7 @@ from dealer.eventlog.rows import (
 )
 from dealer.eventlog.schema import current_revision, is_newest, select_in, upgrade
 from dealer.eventlog.sqlite.file_identity import FileIdentity, create_private, make_private
-from dealer.eventlog.sqlite.wal import WalCheckpoints, writer_engine
+from dealer.eventlog.sqlite.wal import SqliteConnection, WalCheckpoints, open_file
 from dealer.eventlog.stored_form import decode_command, encode_all, stored_command
 
 T = TypeVar("T")
@@ -91,9 +89,8 @@ class SqliteStore:
         self._synchronous = synchronous
         self._wal_pages = wal_pages
         self._busy_ms = int(busy_seconds * 1000)
-        self._engine = writer_engine(file, busy_seconds=busy_seconds)
         self._checkpoints = WalCheckpoints(file, pages=wal_pages, connect=self._connect_second)
-        self._connection: Connection | None = None
+        self._connection: SqliteConnection | None = None
         self._driver: sqlite3.Connection  # the driver's of `_connection`
         self._waits = True
         self._looks = 0
@@ -104,13 +101,13 @@ class SqliteStore:
         """Connect, migrate and grow the WAL; raises DatabaseError."""
         try:
             create_private(self.file)
-            with self._engine.connect() as first:
+            with closing(self._open()) as first:
                 # Before its mode or its journal changes: it may be another program's database.
                 current_revision(first)
             make_private(self.file)
             connection = self._connect()
-            if not is_newest(connection):
-                self._transaction(connection, upgrade)
+            if not is_newest(current_revision(connection)):
+                self._migrate()
             self._grow(connection)
             # SQLite creates the WAL of a new database with the first transaction.
             self.identity.opened()
@@ -193,11 +190,10 @@ class SqliteStore:
 
     def close(self) -> list[Append]:
         self._disconnect()
-        self._engine.dispose()
         self.identity.closed()
         return []
 
-    def _begin_append(self, *, wait: bool) -> Connection:
+    def _begin_append(self, *, wait: bool) -> SqliteConnection:
         """A connection on which a transaction was begun."""
         if not wait and self._connection is None:
             raise DatabaseLocked(f"The database {self.name} has to be opened again.")
@@ -212,13 +208,13 @@ class SqliteStore:
             raise fault from error
         return connection
 
-    def _set_waiting(self, connection: Connection, wait: bool) -> None:
+    def _set_waiting(self, connection: SqliteConnection, wait: bool) -> None:
         """Whether the next statements wait for locks of other processes."""
         if wait != self._waits:
             connection.exec_driver_sql(f"PRAGMA busy_timeout={self._busy_ms if wait else 0}")
             self._waits = wait
 
-    def _require_same_file(self, connection: Connection) -> None:
+    def _require_same_file(self, connection: SqliteConnection) -> None:
         """Raise DatabaseReplaced if the last commit did not go to the file at this path."""
         self.identity.check()
         if self.identity.shrunk:
@@ -226,10 +222,30 @@ class SqliteStore:
             size = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
             self.identity.confirm(pages * size)
 
-    def _connect(self) -> Connection:
+    def _open(self) -> SqliteConnection:
+        return SqliteConnection(open_file(self.file, busy_seconds=self._busy_ms / 1000))
+
+    def _migrate(self) -> None:
+        """Bring the schema to the newest revision, in a transaction of a connection of its own."""
+        from sqlalchemy import create_engine
+        from sqlalchemy.exc import DBAPIError
+        from sqlalchemy.pool import NullPool
+
+        driver = partial(open_file, self.file, busy_seconds=self._busy_ms / 1000)
+        engine = create_engine("sqlite://", creator=driver, poolclass=NullPool)
+        try:
+            with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.exec_driver_sql("PRAGMA recursive_triggers=ON")
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                upgrade(connection)
+                connection.exec_driver_sql("COMMIT")
+        except DBAPIError as error:
+            raise translate(error, name=self.name) from error
+
+    def _connect(self) -> SqliteConnection:
         if self._connection is not None:
             return self._connection
-        connection = self._engine.connect()
+        connection = self._open()
         try:
             self._prepare(connection)
             self.identity.opened()
@@ -237,17 +253,16 @@ class SqliteStore:
             connection.close()
             raise
         self._connection, self._waits = connection, True
-        self._driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+        self._driver = connection.driver
         return connection
 
-    def _connect_second(self) -> Connection:
-        connection = self._engine.connect()
-        connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+    def _connect_second(self) -> SqliteConnection:
+        connection = self._open()
         connection.exec_driver_sql(f"PRAGMA synchronous={self._synchronous}")
         return connection
 
-    def _prepare(self, connection: Connection) -> None:
-        execute = connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql
+    def _prepare(self, connection: SqliteConnection) -> None:
+        execute = connection.exec_driver_sql
         execute(f"PRAGMA synchronous={self._synchronous}")
         self._use_wal(connection)
         execute(f"PRAGMA cache_size=-{CACHE_KIB}")
@@ -255,7 +270,7 @@ class SqliteStore:
         # Without it, INSERT OR REPLACE deletes rows without firing the triggers that forbid it.
         execute("PRAGMA recursive_triggers=ON")
 
-    def _use_wal(self, connection: Connection) -> None:
+    def _use_wal(self, connection: SqliteConnection) -> None:
         if connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal":
             return
         # Two processes may start on a new file: SQLite does not wait for this lock.
@@ -270,7 +285,7 @@ class SqliteStore:
             Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
         raise locked
 
-    def _grow(self, connection: Connection) -> None:
+    def _grow(self, connection: SqliteConnection) -> None:
         """Extend the WAL with zeros to the size at which it is checkpointed.
 
         SQLite reads the WAL up to the first frame with a wrong checksum, so zeros are ignored. The
@@ -292,7 +307,7 @@ class SqliteStore:
         finally:
             connection.exec_driver_sql("ROLLBACK")
 
-    def _transaction(self, connection: Connection, work: Callable[[Connection], T]) -> T:
+    def _transaction(self, connection: SqliteConnection, work: Callable[[Connection], T]) -> T:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
             result = work(connection)
@@ -303,11 +318,10 @@ class SqliteStore:
             raise
         return result
 
-    def _roll_back(self, connection: Connection) -> None:
-        driver = connection.connection.driver_connection
+    def _roll_back(self, connection: SqliteConnection) -> None:
         try:
             # SQLite itself rolls back after some errors, such as a full disk.
-            if driver is not None and driver.in_transaction:
+            if connection.driver.in_transaction:
                 connection.exec_driver_sql("ROLLBACK")
         except Exception:
             self._disconnect()
@@ -391,7 +405,7 @@ def write_batch(
                 ):
                     return None
                 _note(connection, number, request.checkpoints)
-    except (DBAPIError, *BAD_VALUES) as error:
+    except (sqlite3.Error, *BAD_VALUES) as error:
         if not is_bad_value(error):
             raise
         return None
@@ -411,7 +425,7 @@ def write_individually(
         connection.exec_driver_sql("SAVEPOINT request")
         try:
             result = _write_one(connection, request, streams)
-        except (DBAPIError, *BAD_VALUES) as error:
+        except (sqlite3.Error, *BAD_VALUES) as error:
             if not is_bad_value(error):
                 raise
             connection.exec_driver_sql("ROLLBACK TO request")

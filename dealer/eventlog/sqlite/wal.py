@@ -1,4 +1,4 @@
-"""SQLite engines without automatic checkpoints, and WAL checkpoints taken under the write lock.
+"""SQLite connections without automatic checkpoints, and WAL checkpoints under the write lock.
 
 SQLite 3.7.0 to 3.51.2 has the WAL-reset bug (https://sqlite.org/wal.html#walresetbug): a checkpoint
 reads how many frames the WAL has; another connection, which needs only the write lock for it,
@@ -12,23 +12,26 @@ restart the WAL while any process checkpoints. The lock is SQLite's own, so the 
 releases it when a process dies. The last connection to close checkpoints too, and a WAL is
 recovered after a crash; SQLite does the first under an exclusive lock on the database file, the
 second under the write lock. `tests/chaos/walwatch.c` traces the locks.
+
+Work on the log uses of SQLAlchemy no more than statements as text and rows with names.
+`SqliteConnection` has that under SQLAlchemy's names, so that the same work runs on both databases.
+SQLAlchemy takes a quarter of a server's start and of its memory, and 10 µs for each statement: only
+a migration or a rebuild of an SQLite file imports it.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from io import FileIO
 from logging import getLogger
+from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
-
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import NullPool
 
 GROWN = 8
 """A warning is logged when the WAL has this many times the pages at which it is checkpointed."""
@@ -69,55 +72,96 @@ def library_version(number: str = sqlite3.sqlite_version) -> str:
     )
 
 
-def existing_file(file: Path, *, driver: str = "sqlite", **query: str) -> URL:
-    """The URL under which SQLite opens a file, for writing by default, and never creates one.
+_DIALECT = SimpleNamespace(name="sqlite")
 
-    A connection that is opened later must not create an empty file if the database was deleted.
+
+def open_file(file: Path, *, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
+    """A connection to an existing file, in autocommit mode and for one thread at a time.
+
+    It never creates a file by default: a connection that is opened later must not create an empty
+    one if the database was deleted. It takes no automatic checkpoints.
     """
-    return URL.create(
-        driver,
-        database=f"file:{quote(os.fsencode(file.absolute()))}",
-        query={"mode": "rw", "uri": "true"} | query,
+    driver = sqlite3.connect(
+        f"file:{quote(os.fsencode(file.absolute()))}?mode={mode}",
+        uri=True,
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
     )
+    driver.execute("PRAGMA wal_autocheckpoint=0")
+    return driver
 
 
-def writer_engine(file: Path, *, busy_seconds: float) -> Engine:
-    """The engine for writing connections, without a pool."""
-    engine = create_engine(
-        existing_file(file),
-        poolclass=NullPool,
-        connect_args={
-            "isolation_level": None,
-            "timeout": busy_seconds,
-            "check_same_thread": False,
-        },
-    )
-    return without_automatic_checkpoints(engine)
+class NamedRow(tuple[Any, ...]):
+    """A row; its columns are attributes, too, and `_mapping` has them by name."""
+
+    names: tuple[str, ...]
+
+    @property
+    def _mapping(self) -> dict[str, Any]:
+        return dict(zip(self.names, self, strict=True))
 
 
-def reader_engine(file: Path, *, busy_seconds: float, **pool: Any) -> AsyncEngine:
-    """The engine for reading connections in the process that also writes."""
-    engine = create_async_engine(
-        existing_file(file, driver="sqlite+aiosqlite"),
-        isolation_level="AUTOCOMMIT",
-        pool_reset_on_return=None,
-        connect_args={"timeout": busy_seconds},
-        **pool,
-    )
-    without_automatic_checkpoints(engine.sync_engine)
-    return engine
+def fetch_named(cursor: sqlite3.Cursor) -> list[Any]:
+    """The rows of a cursor, with the names of their columns."""
+    rows = cursor.fetchall()
+    if not rows:
+        return rows
+    kind = _kind(tuple(name for name, *_ in cursor.description))
+    return [*map(kind, rows)]
 
 
-def without_automatic_checkpoints(engine: Engine) -> Engine:
-    """Disable automatic checkpoints on every connection of this engine; returns the engine."""
+@cache
+def _kind(names: tuple[str, ...]) -> type[NamedRow]:
+    columns = {name: property(itemgetter(place)) for place, name in enumerate(names)}
+    return type("Row", (NamedRow,), columns | {"names": names, "__slots__": ()})
 
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, _: object) -> None:
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA wal_autocheckpoint=0")
-        cursor.close()
 
-    return engine
+class Rows:
+    """The result of a statement; see `dealer.eventlog.protocols.Rows`."""
+
+    def __init__(self, rows: list[Any], rowcount: int) -> None:
+        self._rows = rows
+        self.rowcount = rowcount
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def fetchall(self) -> list[Any]:
+        return self._rows
+
+    def first(self) -> Any:
+        return self._rows[0] if self._rows else None
+
+    def one(self) -> Any:
+        (row,) = self._rows
+        return row
+
+    def scalar(self) -> Any:
+        return self._rows[0][0] if self._rows else None
+
+    def scalar_one(self) -> Any:
+        return self.one()[0]
+
+
+class SqliteConnection:
+    """Implements `dealer.eventlog.protocols.Connection`; `driver` is the driver's connection."""
+
+    dialect = _DIALECT
+
+    def __init__(self, driver: sqlite3.Connection) -> None:
+        self.driver = driver
+
+    def exec_driver_sql(self, statement: str, parameters: Any = (), /) -> Rows:
+        """Execute a statement, once for each tuple of a list; all its rows are read at once."""
+        if isinstance(parameters, list):
+            cursor = self.driver.executemany(statement, parameters)
+        else:
+            cursor = self.driver.execute(statement, parameters)
+        return Rows(fetch_named(cursor), cursor.rowcount)
+
+    def close(self) -> None:
+        self.driver.close()
 
 
 class WalCheckpoints:
@@ -128,11 +172,11 @@ class WalCheckpoints:
     is due if the WAL could not be restarted. `connect` opens a second connection to the file.
     """
 
-    def __init__(self, file: Path, *, pages: int, connect: Callable[[], Connection]) -> None:
+    def __init__(self, file: Path, *, pages: int, connect: Callable[[], SqliteConnection]) -> None:
         self._file = Path(f"{file}-wal")
         self._pages = pages
         self._connect = connect
-        self._connection: Connection | None = None
+        self._connection: SqliteConnection | None = None
         self._wal: FileIO | None = None
         self._salts = b""
         self._next = pages
@@ -159,7 +203,7 @@ class WalCheckpoints:
         frame = _HEADER + (self._next - 1) * (_FRAME_HEADER + page_size)
         return self._read(frame + _FRAME_SALTS, len(salts)) == salts
 
-    def take(self, writer: Connection) -> None:
+    def take(self, writer: SqliteConnection) -> None:
         """Copy the WAL's frames to the database, except those that a reader needs.
 
         `writer` must be outside of a transaction, and is so on return. Raises the driver's errors:
