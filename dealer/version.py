@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from hashlib import sha256
@@ -21,9 +22,15 @@ def running_version() -> str:
     an image. The migrations, which a checkout has elsewhere, and the generator of the documents,
     which a wheel has not, are left out.
     """
-    package, total = Path(__file__).parent, sha256()
-    files = {file.relative_to(package).as_posix(): file for file in package.rglob("*.*")}
-    for name, file in sorted(files.items()):
-        if file.suffix in _CODE and not _ELSEWHERE.search(name):
-            total.update(f"{name} {sha256(file.read_bytes()).hexdigest()}\n".encode())
+    package, total = str(Path(__file__).parent), sha256()
+    files = {
+        f"{folder}/{name}"[len(package) + 1 :].replace("\\", "/"): f"{folder}/{name}"
+        for folder, _, names in os.walk(package)
+        for name in names
+        if name.endswith(_CODE)
+    }
+    for name, path in sorted(files.items()):
+        if not _ELSEWHERE.search(name):
+            with open(path, "rb") as file:
+                total.update(f"{name} {sha256(file.read()).hexdigest()}\n".encode())
     return f"{__version__}+{total.hexdigest()[:12]}"

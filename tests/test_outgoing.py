@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dealer import outgoing
+from dealer import outgoing, urls
 from dealer.cli.commands.verify import from_house
 from dealer.errors import HouseUnreachable
 from dealer.gateway.identity import FetchFailed, fetch_json
@@ -210,5 +210,5 @@ def test_the_bound_is_for_all_addresses_together(
     monkeypatch.setattr(outgoing, "monotonic", lambda: sum(given))
     monkeypatch.setattr(socket, "create_connection", create_connection)
     with pytest.raises(NotConnected, match=r"192\.0\.2\.1: no answer in time; .*192\.0\.2\.3"):
-        outgoing._connect(("localhost", 1), 3.0)
+        urls._connect(("localhost", 1), 3.0)
     assert given == pytest.approx([1, 1, 1])

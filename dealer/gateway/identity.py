@@ -40,7 +40,8 @@ from jwt.exceptions import (
 
 from dealer.errors import BadRequest, BadToken, ConfigurationError, Unavailable
 from dealer.game.names import check_name
-from dealer.outgoing import NotConnected, opener
+from dealer.outgoing import NotConnected
+from dealer.urls import opener
 
 LEEWAY_SECONDS = 60
 SUBJECT_MAX = 255

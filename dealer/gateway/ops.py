@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 
-from prometheus_client import CONTENT_TYPE_LATEST
 from websockets.http11 import Request, Response
 
 from dealer.errors import ConfigurationError
@@ -58,7 +57,11 @@ class Operations:
 
     def answer(self, path: str, query: str) -> Response:
         if path == "/metrics":
-            return response(HTTPStatus.OK, self._context.metrics.page(), kind=CONTENT_TYPE_LATEST)
+            # At first use: the library brings an HTTP server.
+            from dealer.gateway.observe.exposition import CONTENT_TYPE_LATEST, exposition
+
+            page = exposition(self._context.metrics)
+            return response(HTTPStatus.OK, page, kind=CONTENT_TYPE_LATEST)
         return self._ready(new_tables=query == NEW_TABLES)
 
     @property

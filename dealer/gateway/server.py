@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from websockets.http11 import Request
 
@@ -36,7 +36,6 @@ from dealer.gateway.clients import (
 )
 from dealer.gateway.decks.endpoint import DecksEndpoint
 from dealer.gateway.gauges import counters, gauges, histograms
-from dealer.gateway.identity import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.net.host_names import HostNames, name_of
 from dealer.gateway.net.http import ROOT
@@ -54,6 +53,9 @@ from dealer.gateway.session.context import GatewayContext
 from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
 from dealer.service.operations.probe import Probe
+
+if TYPE_CHECKING:
+    from dealer.gateway.identity import Issuer
 
 LAG_SECONDS = 0.5
 """Seconds between two measurements of the event loop's lag."""

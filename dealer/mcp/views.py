@@ -16,9 +16,9 @@ from dealer.errors import HouseUnreachable
 from dealer.game import events
 from dealer.game.events import Event
 from dealer.game.stacks import hand
-from dealer.outgoing import opener
 from dealer.proof import bundle, codec
 from dealer.proof.verify import verify
+from dealer.urls import opener
 
 Members = dict[str, Any]
 

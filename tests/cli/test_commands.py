@@ -15,6 +15,7 @@ from dealer.cli.main import app
 from dealer.config.settings import LIMITS, SETTINGS, Settings, read_limits
 from dealer.errors import ConfigurationError
 from dealer.gateway.limits import Limits
+from tests.harness.empty_log import empty_log
 from tests.harness.programs import output_of
 
 from .conftest import Ask, Played
@@ -136,10 +137,54 @@ try:
     main(["--help"])
 except SystemExit:
     pass
-heavy = {"sqlalchemy", "websockets", "msgspec", "uvloop", "cryptography", "prometheus_client"}
+heavy = {"sqlalchemy", "websockets", "msgspec", "uvloop", "cryptography", "rich", "http.client"}
+heavy |= {"dealer.gateway", "dealer.service", "dealer.eventlog", "dealer.client", "dealer.lab"}
 print(*(heavy & sys.modules.keys()))
 """
     assert output_of(sys.executable, "-c", code, cwd=ROOT).splitlines()[-1] == ""
+
+
+NOT_ON_SQLITE = {
+    "alembic",
+    "asyncpg",
+    "dealer.bots",
+    "dealer.cli.commands.verify",
+    "dealer.client",
+    "dealer.eventlog.postgres",
+    "dealer.gateway.identity",
+    "dealer.gateway.schema.openrpc",
+    "dealer.lab",
+    "dealer.mcp",
+    "greenlet",
+    "http.client",
+    "http.server",
+    "jwt",
+    "mcp",
+    "opentelemetry",
+    "prometheus_client",
+    "pydantic",
+    "rich",
+    "sqlalchemy",
+    "urllib.request",
+}
+"""What a server on an existing SQLite file imports at first use, if at all."""
+
+
+def test_a_server_on_sqlite_imports_what_it_uses(tmp_path: Path) -> None:
+    url = empty_log(tmp_path / "dealer.db")
+    code = f"""
+import os, signal, sys
+from dealer.cli import main
+from dealer.cli.commands import serve
+def ready(*_):
+    print(*sys.modules)
+    os.kill(os.getpid(), signal.SIGTERM)
+serve._print_address = ready
+main(["serve", "--port", "0", "--ops-port", "0", "--database", {url!r}])
+"""
+    modules = set(output_of(sys.executable, "-c", code, cwd=ROOT).splitlines()[0].split())
+    assert "dealer.gateway.server" in modules
+    assert modules & NOT_ON_SQLITE == set()
 
 
 def test_help_needs_no_docstrings() -> None:

@@ -9,7 +9,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import dealer
-from dealer.cli.commands.verify import listed_files
+from dealer.cli.manifest import listed_files
 from tests.harness.programs import output_of
 
 from .conftest import Ask

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 from websockets.exceptions import InvalidStatus
 
 from dealer.eventlog.address import is_postgres
+from dealer.eventlog.protocols import Connection
 from dealer.gateway import Gateway
 from dealer.gateway.session.methods import METHODS
 from dealer.histogram import Histogram

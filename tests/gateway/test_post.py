@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import pytest
 
+from dealer.gateway.observe.exposition import exposition
 from dealer.gateway.session.methods import METHODS
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
@@ -567,7 +568,7 @@ async def test_posts_are_counted(service, gateway, posts) -> None:
     http = await posts()
     await http.ask(request("ping"))
     await http.ask(request("ping"), kind="x")
-    page = gateway.metrics.page().decode()
+    page = exposition(gateway.metrics).decode()
     assert 'dealer_posts_total{status="200"} 1.0' in page
     assert 'dealer_posts_total{status="415"} 1.0' in page
     assert 'dealer_calls_total{method="ping",outcome="ok"} 1.0' in page

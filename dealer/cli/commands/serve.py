@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dealer.cli.commands.verify import program_note
 from dealer.cli.logs import configure, log_unhandled
+from dealer.cli.manifest import program_note
 from dealer.cli.options import (
     build_settings,
     command,
@@ -212,10 +212,10 @@ def _appearance(settings: Settings) -> Appearance:
 
 def _issuer(settings: Settings) -> Issuer | None:
     """The issuer of JWTs, whose keys are read in the background."""
-    from dealer.gateway.identity import Issuer
-
     if not settings.issuer or not settings.audience:
         return None
+    from dealer.gateway.identity import Issuer
+
     clock = asyncio.get_running_loop().time
     issuer = Issuer(settings.issuer, audience=settings.audience, keys=settings.jwks, clock=clock)
     issuer.keys.start()

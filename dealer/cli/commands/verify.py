@@ -7,20 +7,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import asdict
-from email.message import Message
-from hashlib import sha256
-from http.client import HTTPException
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.error import HTTPError, URLError
 
 import click
 from click.exceptions import Exit
 
+from dealer.cli.manifest import manifest_lines, total_of
 from dealer.cli.options import (
     PATH,
     address_help,
@@ -34,11 +29,12 @@ from dealer.cli.options import (
 )
 from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
 from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable, amount
-from dealer.outgoing import opener
 from dealer.proof import bundle
 from dealer.version import __version__
 
 if TYPE_CHECKING:
+    from email.message import Message
+
     from dealer.history.replay import Game
     from dealer.proof.verify import Report
 
@@ -51,30 +47,6 @@ PATIENCE_SECONDS = 120.0
 
 PRACTICE = 3
 """The exit code for a practice table: another than for a fair game, and than for a fault."""
-
-RANDOM_NUMBERS = (
-    "client/auto_responder.py",  # the nonces of players
-    "game/tape.py",  # the words that both determine, and unbiased numbers from them
-    "service/commands/executor.py",  # the secret of the house
-    "service/tables/round_secret.py",
-    "web/client/entropy.js",
-)
-SHUFFLE = (
-    "game/cards.py",
-    "game/commands.py",
-    "game/decide/round_secrets.py",
-    "game/decide/rounds.py",
-    "game/events.py",
-    "game/events.py",
-    "game/insecure_deck.py",
-    "game/shuffle.py",
-    "game/stacks.py",
-    "game/state.py",
-    "service/tables/insecure_decks.py",
-    "service/commands/random_draws.py",
-)
-PROOF = ("proof", "web/verify.js")
-"""A folder stands for all its modules."""
 
 
 @command(
@@ -355,6 +327,11 @@ def download(address: str, *, seconds: float = ANSWER_SECONDS) -> bytes:
     A server that is busy is asked again when it said. Raises UnknownTable if it has nothing there,
     and HouseUnreachable if it does not answer, or stays busy.
     """
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+
+    from dealer.urls import opener
+
     until = time.monotonic() + PATIENCE_SECONDS
     try:
         while True:
@@ -409,40 +386,9 @@ def _print_manifest() -> None:
     from dealer.gateway.pages.modules import integrity
     from dealer.gateway.pages.static_files import StaticFiles
 
-    lines = _manifest_lines()
+    lines = manifest_lines()
     for line in lines:
         echo(line.rstrip())
-    echo(f"# {_total(lines)}  {len(lines)} files of dealer {__version__}")
+    echo(f"# {total_of(lines)}  {len(lines)} files of dealer {__version__}")
     for address, file in StaticFiles().versioned.items():
         echo(f"# {integrity(file.data)}  {address}")
-
-
-def program_note() -> str:
-    """What a server notes in the logs of its tables: the version, and the manifest's one number."""
-    return f"dealer {__version__}, manifest {_total(_manifest_lines())}"
-
-
-def _manifest_lines() -> list[str]:
-    return [f"{sha256(data).hexdigest()}  {path}\n" for path, data in listed_files()]
-
-
-def _total(lines: list[str]) -> str:
-    return sha256("".join(lines).encode()).hexdigest()
-
-
-def listed_files() -> list[tuple[str, bytes]]:
-    """Path, from `dealer/` on, and content of each file, in the order of paths."""
-    package = resources.files("dealer")
-    found = dict[str, bytes]()
-    for path in (*RANDOM_NUMBERS, *SHUFFLE, *PROOF):
-        found |= _files(f"dealer/{path}", package.joinpath(path))
-    return sorted(found.items())
-
-
-def _files(path: str, entry: Traversable) -> Iterator[tuple[str, bytes]]:
-    if entry.is_file():
-        yield path, entry.read_bytes()
-        return
-    for inner in entry.iterdir():
-        if inner.is_dir() or inner.name.endswith(".py"):
-            yield from _files(f"{path}/{inner.name}", inner)

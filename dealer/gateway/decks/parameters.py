@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from email.parser import BytesParser
-from email.policy import HTTP
 from http import HTTPStatus
 from itertools import chain
 from typing import Any, cast
@@ -239,6 +237,9 @@ def _fields_of(request: Request, body: bytes) -> Fields:
         case "application/x-www-form-urlencoded":
             return parse_qsl(body.decode(), keep_blank_values=True)
         case "multipart/form-data":
+            from email.parser import BytesParser
+            from email.policy import HTTP
+
             head = f"Content-Type: {kind}\r\n\r\n".encode()
             parts = BytesParser(policy=HTTP).parsebytes(head + body).iter_parts()
             named = [(part.get_param("name", header="content-disposition"), part) for part in parts]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from dealer.gateway.identity import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
@@ -21,6 +21,9 @@ from dealer.gateway.wire.results import OpenRpcDocument
 from dealer.packs.catalogue import Catalogue
 from dealer.service import Service
 from dealer.service.commands.background_tasks import BackgroundTasks
+
+if TYPE_CHECKING:
+    from dealer.gateway.identity import Issuer
 
 log = logging.getLogger(__name__)
 

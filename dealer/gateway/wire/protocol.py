@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -110,9 +110,7 @@ class Reader:
 
     def __init__(self, params: Mapping[str, type[Params]]) -> None:
         self._types = params
-        self._methods = {
-            method: msgspec.json.Decoder(kind).decode for method, kind in params.items()
-        }
+        self._methods: dict[str, Callable[[Any], Any]] = {}  # of those that were called
 
     def read(self, data: bytes) -> Call | Fault:
         """Decode the payload of one text frame."""
@@ -130,7 +128,7 @@ class Reader:
         if id and not _is_id(id):
             return Fault(NULL, ErrorCode.INVALID_REQUEST, "An id is a string, an integer or null.")
         answer_to = id or None
-        decode = self._methods.get(envelope.method)
+        decode = self._methods.get(envelope.method) or self._decoder(envelope.method)
         if decode is None:
             return Fault(
                 answer_to, ErrorCode.UNKNOWN_METHOD, unknown_method(envelope.method, self._methods)
@@ -148,6 +146,12 @@ class Reader:
             message = "A member occurs twice in one object."
             return Fault(answer_to, ErrorCode.INVALID_REQUEST, message)
         return Call(answer_to, envelope.method, params, perf_counter())
+
+    def _decoder(self, method: str) -> Callable[[Any], Any] | None:
+        kind = self._types.get(method)
+        if kind is None:
+            return None
+        return self._methods.setdefault(method, msgspec.json.Decoder(kind).decode)
 
 
 _envelope = msgspec.json.Decoder(Envelope).decode
