@@ -98,7 +98,10 @@ class SqliteReader(Reader):
 
     def _read(self, sql: str, parameters: tuple[Any, ...], named: bool) -> list[Any]:
         """All rows of a SELECT, on a thread."""
-        driver = self._idle.pop() if self._idle else self._connect()
+        try:
+            driver = self._idle.pop()
+        except IndexError:  # not asked before: another thread may take the last one
+            driver = self._connect()
         try:
             return direct_fetchall(driver, sql, parameters, named)
         finally:
