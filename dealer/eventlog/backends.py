@@ -12,8 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import quote
+from typing import Any, NamedTuple
 
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
 from dealer.eventlog.address import database_file, is_postgres
@@ -30,7 +29,7 @@ from dealer.eventlog.schema import (
 )
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.eventlog.sqlite.store import SqliteStore
-from dealer.eventlog.sqlite.wal import open_file
+from dealer.eventlog.sqlite.wal import file_uri, open_file
 
 READ_ONLY_BUSY_SECONDS = 5.0
 RECOVERY_SECONDS = 30.0
@@ -176,17 +175,27 @@ def _read_only(url: str) -> Reader:
             f"There is no database {file}. `dealer serve` creates one; a command finds another "
             "by --database."
         )
+    from sqlalchemy import URL, event
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    from dealer.eventlog.engine_reader import EngineReader
+
     # In a read-only folder SQLite cannot create the -shm file, unless the file is `immutable`.
     immutable = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
+    query = {"mode": "ro", "uri": "true"} | ({"immutable": "1"} if immutable else {})
+    engine = create_async_engine(
+        URL.create("sqlite+aiosqlite", database=file_uri(file), query=query),
+        isolation_level="AUTOCOMMIT",
+        pool_reset_on_return=None,
+        connect_args={"timeout": READ_ONLY_BUSY_SECONDS},
+    )
+    event.listen(engine.sync_engine, "connect", _allow_reading_only)
+    return EngineReader(engine, str(file))
 
-    def connect() -> sqlite3.Connection:
-        mode = "ro&immutable=1" if immutable else "ro"
-        driver = open_file(file, busy_seconds=READ_ONLY_BUSY_SECONDS, mode=mode)
-        # The mode `ro` protects this file; ATTACH and VACUUM INTO would write others.
-        driver.set_authorizer(_authorize)
-        return driver
 
-    return SqliteReader(connect, str(file), size=_READ_ONLY_POOL, seconds=READ_ONLY_BUSY_SECONDS)
+def _allow_reading_only(connection: Any, _: object) -> None:
+    """The mode `ro` protects this file; ATTACH and VACUUM INTO would write others."""
+    connection.run_async(lambda driver: driver.set_authorizer(_authorize))
 
 
 def _authorize(action: int, *_: object) -> int:
@@ -210,9 +219,7 @@ def copy_file(url: str, to: Path) -> None:
     try:
         # By one step, which reads one snapshot: several steps start again after each commit.
         with (
-            closing(
-                sqlite3.connect(f"file:{quote(os.fsencode(file.absolute()))}?mode=ro", uri=True)
-            ) as live,
+            closing(sqlite3.connect(f"{file_uri(file)}?mode=ro", uri=True)) as live,
             closing(sqlite3.connect(to)) as copy,
         ):
             live.backup(copy)

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from math import nan
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -130,8 +132,7 @@ class Notifier(Protocol):
 OnNotification = Callable[[set[bytes]], None]
 
 
-CLOSE_SECONDS = 5.0
-"""How long `Reader.close` waits for reads under way."""
+_CLOSE_SECONDS = 5.0
 
 
 class Reader:
@@ -142,12 +143,13 @@ class Reader:
 
     dialect: Dialect
     shared: bool
-    name: str
 
-    async def fetch(
-        self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
-    ) -> list[Any]:
-        """All rows of a SELECT with `?` for its parameters; tuples, if `named` with column names.
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._reads: set[asyncio.Future[list[Any]]] = set()  # that `close` waits for
+
+    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        """All rows of a SELECT with `?` for its parameters, with the names of its columns.
 
         Raises DatabaseError, and Overloaded if no connection became free in time.
         """
@@ -204,7 +206,26 @@ class Reader:
 
     async def close(self) -> None:
         """Wait for reads under way, for a limited time, and close all connections."""
+        # A server that no longer answers is not waited for.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                if self._reads:
+                    await asyncio.wait(self._reads)
+                await self._close()
+
+    async def _close(self) -> None:
         raise NotImplementedError
+
+    async def _completed(self, read: asyncio.Future[list[Any]]) -> list[Any]:
+        """The rows of a read, which goes on if the caller is cancelled."""
+        self._reads.add(read)
+        read.add_done_callback(self._on_read_done)
+        return await asyncio.shield(read)
+
+    def _on_read_done(self, read: asyncio.Future[list[Any]]) -> None:
+        self._reads.discard(read)
+        if not read.cancelled():
+            read.exception()  # retrieved, so that asyncio does not log it if the caller has gone
 
 
 def no_connection() -> Overloaded:

@@ -267,14 +267,12 @@ class ReadOnlyLog:
         the log's `busy_seconds`; then raises DatabaseUnavailable or Overloaded. Raises Unavailable
         after `close`.
         """
-        return await self._fetch(sql, parameters, named=True)
+        return await self._fetch(sql, parameters)
 
-    async def _fetch(
-        self, sql: str, parameters: tuple[Any, ...] = (), *, named: bool = False
-    ) -> list[Any]:
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         if self._closed:
             raise Unavailable("The server is shutting down; try again when it has restarted.")
-        return await self.reader.fetch(sql, parameters, named=named)
+        return await self.reader.fetch(sql, parameters)
 
     async def fetch_row(self, table: str, sql: str) -> Any:
         """The row of an SQL table that every database of this schema has; DatabaseDamaged if not.
@@ -329,8 +327,6 @@ class ReadAhead(ReadOnlyLog):
         self._known |= {(sql, parameters): rows for parameters, rows in found.items()}
         return found
 
-    async def _fetch(
-        self, sql: str, parameters: tuple[Any, ...] = (), *, named: bool = False
-    ) -> list[Any]:
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         known = self._known.pop((sql, parameters), None)
-        return await super()._fetch(sql, parameters, named=named) if known is None else known
+        return await super()._fetch(sql, parameters) if known is None else known

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
-from xml.etree import ElementTree
 
 from dealer.errors import ConfigurationError
 
@@ -164,6 +163,8 @@ def svg(value: Any, at: str) -> str:
         raise ConfigurationError(f"{at} must be an SVG document of at most {SVG_MAX} characters.")
     if "<!" in value.replace("<!--", ""):
         raise ConfigurationError(f"{at} must not have a document type or other declarations.")
+    from xml.etree import ElementTree  # at first use: few packs have pictures
+
     try:
         root = ElementTree.fromstring(value)
     except ElementTree.ParseError as error:

@@ -23,7 +23,6 @@ from functools import partial
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dealer.backoff import Backoff
 from dealer.feed.pages import Entry
@@ -68,7 +67,7 @@ class WebhookSigner:
         elif signing == ED25519:
             key = Ed25519PrivateKey.from_private_bytes(secret)
             self._sign = key.sign
-            public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+            public = key.public_key().public_bytes_raw()
             self.verifier = "whpk_" + b64encode(public).decode()
         else:
             raise ValueError(f"unknown signing {signing!r}")

@@ -145,6 +145,7 @@ print(*(heavy & sys.modules.keys()))
 
 
 NOT_ON_SQLITE = {
+    "aiosqlite",
     "alembic",
     "asyncpg",
     "dealer.bots",

@@ -257,7 +257,7 @@ def memory_growth(*arguments: str, **environment: str) -> list[int]:
     return [int(each) for each in printed.split()]
 
 
-@pytest.mark.parametrize(("kind", "count"), [("table", 200), ("commands", 60), ("large", 40)])
+@pytest.mark.parametrize(("kind", "count"), [("table", 200), ("commands", 200), ("large", 40)])
 def test_the_estimate_is_near_the_growth_of_a_process(
     kind: str, count: int, tmp_path: Path
 ) -> None:

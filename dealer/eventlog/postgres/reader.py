@@ -15,21 +15,13 @@ from functools import partial
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
-from sqlalchemy.pool import QueuePool
 
 from dealer.backoff import around
 from dealer.eventlog.db_errors import reason
+from dealer.eventlog.engine_reader import EngineReader
 from dealer.eventlog.postgres.database import IDENTITY, PostgresDatabase
-from dealer.eventlog.protocols import (
-    CLOSE_SECONDS,
-    Dialect,
-    OnNotification,
-    PoolUse,
-    Reader,
-    no_connection,
-)
+from dealer.eventlog.protocols import Dialect, OnNotification
 
 if TYPE_CHECKING:
     import asyncpg
@@ -43,7 +35,7 @@ _NOTIFY = "SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p"
 _log = getLogger("dealer.eventlog")
 
 
-class PostgresReader(Reader):
+class PostgresReader(EngineReader):
     """Reads a PostgreSQL database.
 
     While the server is unreachable a read is tried again for `database.retry_seconds`.
@@ -53,13 +45,10 @@ class PostgresReader(Reader):
     shared = True
 
     def __init__(self, engine: AsyncEngine, database: PostgresDatabase) -> None:
-        self.name = database.name
-        self._engine = engine
+        super().__init__(engine, database.name)
         self._database = database
 
-    async def fetch(
-        self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
-    ) -> list[Any]:
+    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         read = partial(self._fetch, sql, parameters)
         return await self._database.with_retry(read, seconds=self._database.retry_seconds)
 
@@ -78,29 +67,8 @@ class PostgresReader(Reader):
         ((number,),) = await self.fetch("SHOW server_version", ())
         return f"PostgreSQL {number}"
 
-    @property
-    def pool(self) -> PoolUse:
-        # None of the engine's connections overflow its pool.
-        pool = self._engine.sync_engine.pool
-        if isinstance(pool, QueuePool):
-            return PoolUse(pool.checkedout(), pool.size())
-        return PoolUse(0, 0)
-
     def notifier(self, on_notification: OnNotification) -> Notifier:
         return Notifier(self._database, on_notification)
-
-    async def close(self) -> None:
-        # A server that no longer answers is not waited for.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.shield(self._engine.dispose())
-
-    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-        try:
-            async with self._engine.connect() as connection:
-                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
-        except PoolTimeout:
-            raise no_connection() from None
 
 
 class Notifier:

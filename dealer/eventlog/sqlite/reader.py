@@ -6,12 +6,11 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from math import nan
 from typing import Any
 
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.protocols import CLOSE_SECONDS, Dialect, PoolUse, Reader, no_connection
+from dealer.eventlog.protocols import Dialect, PoolUse, Reader, no_connection
 from dealer.eventlog.sqlite.file_identity import FileIdentity
 from dealer.eventlog.sqlite.wal import fetch_named, library_version
 
@@ -35,7 +34,7 @@ class SqliteReader(Reader):
         seconds: float,
         identity: FileIdentity | None = None,
     ) -> None:
-        self.name = name
+        super().__init__(name)
         self._connect = connect
         self._size = size
         self._seconds = seconds
@@ -43,11 +42,8 @@ class SqliteReader(Reader):
         self._unused = asyncio.Semaphore(size)
         self._idle: list[sqlite3.Connection] = []  # taken and put back by the threads
         self._threads = ThreadPoolExecutor(size, "log reader")
-        self._reads: set[asyncio.Future[list[Any]]] = set()  # that `close` waits for
 
-    async def fetch(
-        self, sql: str, parameters: tuple[Any, ...], *, named: bool = False
-    ) -> list[Any]:
+    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         self.check()
         try:
             async with asyncio.timeout(self._seconds):
@@ -55,12 +51,9 @@ class SqliteReader(Reader):
         except TimeoutError:
             raise no_connection() from None
         loop = asyncio.get_running_loop()
-        read = loop.run_in_executor(self._threads, self._read, sql, parameters, named)
-        self._reads.add(read)
-        read.add_done_callback(self._on_read_done)
+        read = loop.run_in_executor(self._threads, self._read, sql, parameters)
         try:
-            # The caller may be cancelled, but the thread completes the read.
-            rows = await asyncio.shield(read)
+            rows = await self._completed(read)
             # A connection that was opened for this read may have opened another file.
             self.check()
             return rows
@@ -87,36 +80,27 @@ class SqliteReader(Reader):
     def wal_bytes(self) -> float:
         return nan if self._identity is None else self._identity.wal_bytes()
 
-    async def close(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                if self._reads:
-                    await asyncio.wait(self._reads)
+    async def _close(self) -> None:
         self._threads.shutdown(wait=False)
         while self._idle:
             self._idle.pop().close()
 
-    def _read(self, sql: str, parameters: tuple[Any, ...], named: bool) -> list[Any]:
+    def _read(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         """All rows of a SELECT, on a thread."""
         try:
             driver = self._idle.pop()
         except IndexError:  # not asked before: another thread may take the last one
             driver = self._connect()
         try:
-            return direct_fetchall(driver, sql, parameters, named)
+            return direct_fetchall(driver, sql, parameters)
         finally:
             self._idle.append(driver)
 
     def _on_read_done(self, read: asyncio.Future[list[Any]]) -> None:
         self._unused.release()
-        self._reads.discard(read)
-        if not read.cancelled():
-            read.exception()  # retrieved, so that asyncio does not log it if the caller has gone
+        super()._on_read_done(read)
 
 
-def direct_fetchall(
-    driver: sqlite3.Connection, sql: str, parameters: tuple[Any, ...], named: bool
-) -> list[Any]:
-    """All rows of a SELECT; tuples, if `named` with the names of their columns."""
-    cursor = driver.execute(sql, parameters)
-    return fetch_named(cursor) if named else cursor.fetchall()
+def direct_fetchall(driver: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+    """All rows of a SELECT, with the names of its columns."""
+    return fetch_named(driver.execute(sql, parameters))

@@ -56,6 +56,7 @@ LOOKS = 4
 
 _USUAL_PAGES = 1000
 _FRAME = PAGE + 24
+_ZEROS = bytes(2**16)
 _MAX_CACHED_STREAMS = 50_000
 _ATTEMPTS = 40
 """Attempts to get an exclusive lock that SQLite does not wait for, within the busy timeout."""
@@ -298,7 +299,9 @@ class SqliteStore:
             with open(self.name + "-wal", "r+b") as wal:
                 missing = self._wal_pages * _FRAME - wal.seek(0, os.SEEK_END)
                 if missing > 0:
-                    wal.write(bytes(missing))
+                    # Not one string of this size: its pages would cost more than the writing.
+                    wal.writelines([_ZEROS] * (missing // len(_ZEROS)))
+                    wal.write(_ZEROS[: missing % len(_ZEROS)])
                     wal.flush()
                     os.fsync(wal.fileno())
         except FileNotFoundError:

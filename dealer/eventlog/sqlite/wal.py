@@ -75,6 +75,11 @@ def library_version(number: str = sqlite3.sqlite_version) -> str:
 _DIALECT = SimpleNamespace(name="sqlite")
 
 
+def file_uri(file: Path) -> str:
+    """A file as SQLite's URI, to which a mode is added: `?mode=ro`, `rw` or `rwc`."""
+    return f"file:{quote(os.fsencode(file.absolute()))}"
+
+
 def open_file(file: Path, *, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
     """A connection to an existing file, in autocommit mode and for one thread at a time.
 
@@ -82,7 +87,7 @@ def open_file(file: Path, *, busy_seconds: float, mode: str = "rw") -> sqlite3.C
     one if the database was deleted. It takes no automatic checkpoints.
     """
     driver = sqlite3.connect(
-        f"file:{quote(os.fsencode(file.absolute()))}?mode={mode}",
+        f"{file_uri(file)}?mode={mode}",
         uri=True,
         timeout=busy_seconds,
         isolation_level=None,
