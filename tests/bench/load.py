@@ -1,4 +1,4 @@
-"""Load clients that draw as fast as they are answered, on a minimal WebSocket client.
+"""Load clients on a minimal WebSocket client, and tables that draw as fast as they are answered.
 
 It implements RFC 6455 with as little work as possible: the load must not be what is measured.
 """
@@ -12,8 +12,12 @@ import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 _RESULT = b'{"jsonrpc":"2.0","id":'
+_PING = 0x89
+_PONG = b"\x8a\x80\0\0\0\0"
+"""For the server's pings, which have no payload."""
 
 
 class LoadClient(asyncio.Protocol):
@@ -28,7 +32,7 @@ class LoadClient(asyncio.Protocol):
         self.transport: asyncio.Transport
 
     @classmethod
-    async def connect(cls, host: str, port: int) -> LoadClient:
+    async def connect(cls, host: str, port: int) -> Self:
         loop = asyncio.get_running_loop()
         transport, client = await loop.create_connection(cls, host, port)
         transport.write(
@@ -68,14 +72,26 @@ class LoadClient(asyncio.Protocol):
             if buffer.startswith(_RESULT, body):
                 number = int(buffer[body + len(_RESULT) : buffer.index(b",", body + len(_RESULT))])
                 self._waiting.pop(number)(buffer[body : body + length])
+            elif buffer[start] == _PING:
+                self.transport.write(_PONG)
+            else:
+                self.pushed(buffer, body, body + length)
             start = body + length
         self._buffer = buffer[start:]
 
-    def ask(self, method: str, params: str, answer: Callable[[bytes], None]) -> None:
-        """Send a request; `params` is the JSON object of its parameters without the braces."""
+    def pushed(self, buffer: bytes, start: int, end: int) -> None:
+        """A frame that was not asked for is `buffer[start:end]`."""
+
+    def ask(
+        self, method: str, params: str, answer: Callable[[bytes], None], *, command: bool = True
+    ) -> None:
+        """Send a request; `params` is the JSON object of its parameters without the braces.
+
+        One with parameters is a `command` with an id, unless it is said not to be.
+        """
         self._id += 1
         self._waiting[self._id] = answer
-        cmd = f'"cmd":"{self._id}"' if params else ""
+        cmd = f'"cmd":"{self._id}"' if params and command else ""
         inside = ",".join(filter(None, (params, cmd)))
         text = (
             f'{{"jsonrpc":"2.0","id":{self._id},"method":"{method}","params":{{{inside}}}}}'
@@ -85,9 +101,11 @@ class LoadClient(asyncio.Protocol):
         # A mask of zeros is valid, and costs nothing to apply.
         self.transport.write(head + b"\0\0\0\0" + text)
 
-    async def call(self, method: str, **params: object) -> dict[str, object]:
+    async def call(
+        self, method: str, *, command: bool = True, **params: object
+    ) -> dict[str, object]:
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.ask(method, json.dumps(params)[1:-1], future.set_result)
+        self.ask(method, json.dumps(params)[1:-1], future.set_result, command=command)
         answer = json.loads(await future)
         assert "result" in answer, answer
         result: dict[str, object] = answer["result"]

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -52,10 +52,12 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def started(folder: str, *options: str) -> Iterator[Running]:
-    """This program with these options."""
+def started(
+    folder: str, *options: str, enter: Callable[[], None] | None = None
+) -> Iterator[Running]:
+    """This program with these options; its process calls `enter` before it begins."""
     program = [sys.executable, __file__, folder, *options]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, preexec_fn=enter)
     assert process.stdout is not None
     try:
         yield Running(folder, int(process.stdout.readline()), process)
@@ -65,9 +67,12 @@ def started(folder: str, *options: str) -> Iterator[Running]:
 
 
 @contextmanager
-def alone(*options: str) -> Iterator[Running]:
+def alone(*options: str, enter: Callable[[], None] | None = None) -> Iterator[Running]:
     """The same in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, started(folder, *options) as one:
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-") as folder,
+        started(folder, *options, enter=enter) as one,
+    ):
         yield one
 
 
