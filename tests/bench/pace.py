@@ -77,7 +77,7 @@ class Table:
     def __init__(self, run: Run, chance: random.Random) -> None:
         self.counts_in(run)
         self._players: list[Seat] = []
-        self._left = 0
+        self._left = self._in_flight = 0
         # The first decks are used up at different times.
         self._first = chance.randint(1, DECK)
         self._begun: dict[int, float] = {}
@@ -108,17 +108,18 @@ class Table:
 
     def act(self, seat: int) -> None:
         """The seat draws a card, or the host shuffles if there are none; not while he does."""
-        if self._left == 0:
+        if self._left == 0 and not self._in_flight:
             self._left = -1
             self._shuffle()
         elif self._left > 0:
             self._left -= 1
+            self._in_flight += 1
             begun = time.perf_counter()
 
             def answered(answer: bytes) -> None:
-                now = time.perf_counter()
-                assert b'"result"' in answer, answer
-                self._answers.all.append(now - begun)
+                self._answers.all.append(time.perf_counter() - begun)
+                _fine(answer)
+                self._in_flight -= 1
                 found = _VERSION.search(answer)
                 assert found is not None, answer
                 self._begun[int(found[1])] = begun
