@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -58,10 +59,12 @@ def test_correct_read_models_are_rebuilt_without_differences(ask: Ask, played: P
     answer = ask("rebuild", "--database", played.url)
     assert answer.code == 0
     assert "0 rows differed" in answer.out
+    assert re.search(r"CPU: [\d.]+ s for the projection, [\d.]+ s for the check", answer.out)
     result = json.loads(ask("rebuild", "--json", "--database", played.url).out)
     with closing(sqlite3.connect(played.file)) as other:
         events = other.execute("SELECT count(*) FROM event").fetchone()[0]
     nothing: dict[str, list[str]] = {"differences": [], "stopped": [], "damaged": []}
+    assert result.pop("cpu_seconds").keys() == {"projection", "check"}
     assert result == {"events": events, "different": 0, **nothing}
 
 

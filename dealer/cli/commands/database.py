@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -91,11 +92,14 @@ async def rebuild(
     from dealer.service.operations.log_check import find_damaged, keys_of
 
     async with existing_log(database) as log:
+        begun = process_time()
         with progress("Replaying the log") as step:
             done = Rebuild(progress=step)
             await log.run_when_idle(done.slice)
+        replayed = process_time()
         with progress("Checking the log") as step:
             damaged, partly = await find_damaged(log, await keys_of(database, house_key), step=step)
+        spent = {"projection": replayed - begun, "check": process_time() - replayed}
         details = {
             "events": done.done,
             "different": done.different,
@@ -105,9 +109,12 @@ async def rebuild(
         admin = AdminService(log, who=operator or whoami())
         await admin.note("rebuild", "read models", details=details)
     if as_json:
-        say_json(_members(done) | {"damaged": damaged})
+        rounded = {part: round(seconds, 3) for part, seconds in spent.items()}
+        say_json(_members(done) | {"damaged": damaged, "cpu_seconds": rounded})
     else:
         _print_rebuild(done, damaged)
+        parts = (f"{seconds:.1f} s for the {part}" for part, seconds in spent.items())
+        echo(f"CPU: {', '.join(parts)}.")
     if partly:
         echo_err(
             "Without the house key (--house-key) the hidden parts of "
