@@ -82,8 +82,8 @@ class Step(NamedTuple):
         answer, push = self.run.answers, self.run.pushes
         return (
             f"{self.seats} seats: answer p50 {answer.at(0.5):.1f} ms, p99 {answer.at(0.99):.1f} ms,"
-            f" last push p99 {push.at(0.99):.1f} ms; {self.cpu:.2f} processors, {self.run.cpu:.0f} µs"
-            f" a draw, {self.mib:.0f} MiB;"
+            f" last push p99 {push.at(0.99):.1f} ms; {self.cpu:.2f} processors,"
+            f" {self.run.cpu:.0f} µs a draw, {self.mib:.0f} MiB;"
             f" the load was late by {self.run.late.at(0.99):.1f} ms (p99)"
         )
 

@@ -201,9 +201,9 @@ async def _compare(server: ServerProcess | Nodes, players: list[Player], figures
         figures.acknowledged += len(player.drawn)
         figures.doubled += max(0, logged[player.seat] - len(player.drawn))
         for version, slots in player.drawn.items():
-            event = log[version - 1] if version <= len(log) else {"type": None}
-            drawn = event["type"] == "CardDrawn" and event["public"]["slot"] in slots
-            figures.lost += not (drawn and event["public"]["seat"] == player.seat)
+            found = log[version - 1 : version]
+            places = [(event["type"], event["public"].get("slot")) for event in found]
+            figures.lost += places != [("CardDrawn", slot) for slot in slots]
 
 
 if __name__ == "__main__":
