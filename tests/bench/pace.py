@@ -3,10 +3,10 @@
     pace.py [--tables 50] [--seconds 60] [--every 2] [--resumes 100]
 
 At each table four players draw, each of them every two seconds on average, at random (exponential)
-instants, whether earlier draws were answered or not. When the cards are used up the host shuffles
-anew. Measured from when a draw is sent: until its *answer*, and until the *last push*, when the
-other three have its event. Then the same while players of other tables drop their connections and
-resume, so many a second, also at random.
+instants, whether earlier draws were answered or not; one that is refused counts as never answered.
+When the cards are used up the host shuffles again. Measured from when a draw is sent: until its
+*answer*, and until the *last push*, when the other three have its event. Then the same while
+players of other tables drop their connections and resume, so many a second, also at random.
 
 Beside the load a thread writes 4 KiB to the same disk 20 times a second and measures `fdatasync`:
 what a server waits for at least. The server has one processor, the load another one; where the load
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import random
 import re
@@ -62,7 +63,7 @@ class Sample:
 
 
 class Seat(LoadClient):
-    """A player's connection; `table` hears of the draws that it is told of."""
+    """A player's connection; `table` counts the draws that are pushed to it."""
 
     table: Table
 
@@ -117,9 +118,13 @@ class Table:
             begun = time.perf_counter()
 
             def answered(answer: bytes) -> None:
+                self._in_flight -= 1
+                if b'"overloaded"' in answer:
+                    self._answers.all.append(math.inf)
+                    self._left += 1
+                    return
                 self._answers.all.append(time.perf_counter() - begun)
                 _fine(answer)
-                self._in_flight -= 1
                 found = _VERSION.search(answer)
                 assert found is not None, answer
                 self._begun[int(found[1])] = begun
@@ -292,7 +297,7 @@ async def measure(
 
 
 def table_of(name: str, run: Run, beside: Run | None = None) -> Iterable[str]:
-    """Lines of a Markdown table; a ratio to the run `beside` which nobody resumed."""
+    """Lines of a Markdown table; a ratio to the run `beside` without resumes."""
     floor = run.sync.at(0.99)
     for what, sample in (("answer", run.answers), ("last push", run.pushes)):
         cells = [f"{name}: {what}"]

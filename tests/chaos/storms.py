@@ -1,10 +1,10 @@
-"""The server is killed while all its players come back at once; nothing is lost, nobody left out.
+"""The server is killed while its players come back at once; no event is lost, no player left out.
 
     python tests/chaos/storms.py 1000 [--nodes 2]
 
 So many players, four at a table, lose their connections and resume at the same time. When some of
 them have been answered the server process gets SIGKILL, and is started again, so that all resume
-once more. Each player who is back draws a card: with the same command id as before if that draw was
+again. Each player who is back draws a card: with the same command id as before if that draw was
 not answered. After the last start everybody must be answered, have every event of the table in
 order, and find each acknowledged draw in the log, once.
 """

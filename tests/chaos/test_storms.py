@@ -10,7 +10,7 @@ from tests.harness.depth import amount
 PLAYERS = amount(100, many=1000)
 
 
-async def test_a_kill_in_a_storm_of_resumes_loses_nothing_and_leaves_nobody_out(
+async def test_a_kill_in_a_storm_of_resumes_loses_nothing_and_leaves_no_player_out(
     tmp_path: Path,
 ) -> None:
     figures = await kill_in_storms(tmp_path, players=PLAYERS, seed=PLAYERS)

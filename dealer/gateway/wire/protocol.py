@@ -131,7 +131,7 @@ class Reader:
         decode = self._methods.get(envelope.method) or self._decoder(envelope.method)
         if decode is None:
             return Fault(
-                answer_to, ErrorCode.UNKNOWN_METHOD, unknown_method(envelope.method, self._methods)
+                answer_to, ErrorCode.UNKNOWN_METHOD, unknown_method(envelope.method, self._types)
             )
         try:
             params = decode(envelope.params)
