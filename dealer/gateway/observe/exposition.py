@@ -37,27 +37,23 @@ class MetricsCollector(Collector):
         yield from self._gauges()
 
     def _counters(self) -> Iterator[Metric]:
+        of = self._of
         calls = CounterMetricFamily(
             "dealer_calls", "Requests by method and outcome.", labels=("method", "outcome")
         )
-        for labels, count in self._of.calls.items():
+        for labels, count in of.calls.items():
             calls.add_metric(labels, count)
         yield calls
         for name, help, label, kinds in (
-            (
-                "dealer_connections_closed",
-                "Connections closed by the server.",
-                "code",
-                self._of.closed,
-            ),
-            ("dealer_connections_refused", "Connections refused.", "reason", self._of.refused),
-            ("dealer_posts", "Requests with POST /rpc by HTTP status.", "status", self._of.posts),
-            ("dealer_appends", "Appends by outcome.", "outcome", self._of.counts.appends),
+            ("dealer_connections_closed", "Connections closed by the server.", "code", of.closed),
+            ("dealer_connections_refused", "Connections refused.", "reason", of.refused),
+            ("dealer_posts", "Requests with POST /rpc by HTTP status.", "status", of.posts),
+            ("dealer_appends", "Appends by outcome.", "outcome", of.counts.appends),
             (
                 "dealer_tables_closed",
                 "Unused tables closed by the server.",
                 "why",
-                self._of.counts.closed,
+                of.counts.closed,
             ),
         ):
             family = CounterMetricFamily(name, help, labels=(label,))
@@ -65,17 +61,17 @@ class MetricsCollector(Collector):
                 family.add_metric((str(kind),), count)
             yield family
         for name, help, value in (
-            ("dealer_connections_accepted", "WebSocket connections so far.", self._of.accepted),
-            ("dealer_resumes", "Resumed tables.", self._of.resumes),
-            ("dealer_resets", "Snapshots sent instead of events.", self._of.resets),
+            ("dealer_connections_accepted", "WebSocket connections so far.", of.accepted),
+            ("dealer_resumes", "Resumed tables.", of.resumes),
+            ("dealer_resets", "Snapshots sent instead of events.", of.resets),
             (
                 "dealer_slow_consumers",
                 "Times that a client read too slowly to stay live.",
-                self._of.slowed,
+                of.slowed,
             ),
         ):
             yield CounterMetricFamily(name, help, value=value)
-        for name, (help, read) in self._of.counters.items():
+        for name, (help, read) in of.counters.items():
             yield CounterMetricFamily(name, help, value=read())
 
     def _histograms(self) -> Iterator[Metric]:
