@@ -1,4 +1,4 @@
-"""SQL schema: every table as SQLAlchemy declares it, for migrations; their meaning.
+"""SQL schema: every table as SQLAlchemy declares it, for migrations and rebuilds; their meaning.
 
 `metadata` is what SQLite has, `postgres` what PostgreSQL has: the same names, so that one SQL does
 for both; one history of migrations creates them all. A running server does not import these

@@ -24,7 +24,6 @@ _NUMBERS = (
     "SELECT string_agg(CAST(oid AS text), ' ' ORDER BY oid) FROM pg_class"
     " WHERE relname = ANY(?) AND relnamespace = CAST(current_schema() AS regnamespace)"
 )
-_DEFINITIONS = "SELECT sql FROM sqlite_master WHERE type = ? AND tbl_name = ? AND sql IS NOT NULL"
 _INDEXES = (
     "SELECT CAST(indexname AS text) FROM pg_indexes"
     " WHERE tablename = ? AND schemaname = current_schema()"
@@ -206,33 +205,42 @@ class Rebuild:
 
 
 def create_tables(connection: Connection) -> None:
-    """Create empty tables like the old ones; those that an interrupted rebuild left are dropped."""
+    """Create empty tables; those that an interrupted rebuild left are dropped."""
+    from sqlalchemy.dialects import sqlite
+    from sqlalchemy.schema import CreateTable
+
+    from dealer.projector.declared import metadata
+
     for model in MODELS:
-        name = model.name
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {PREFIX}{name}")
+        made = str(CreateTable(metadata.tables[model.name]).compile(dialect=sqlite.dialect()))
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {PREFIX}{model.name}")
         if on_postgres(connection):
-            made = f"CREATE TABLE {name} (LIKE {name} INCLUDING ALL)"
-        else:
-            made = connection.exec_driver_sql(_DEFINITIONS, ("table", name)).scalar_one()
-        connection.exec_driver_sql(made.replace(name, f"{PREFIX}{name}", 1))
+            made = f"CREATE TABLE {model.name} (LIKE {model.name} INCLUDING ALL)"
+        connection.exec_driver_sql(
+            made.replace(f"CREATE TABLE {model.name} ", f"CREATE TABLE {PREFIX}{model.name} ")
+        )
 
 
 def swap_tables(connection: Connection) -> None:
     """Replace the tables that queries read, inside the caller's transaction."""
+    from sqlalchemy.dialects import sqlite
+    from sqlalchemy.schema import CreateIndex
+
+    from dealer.projector.declared import metadata
+
     execute = connection.exec_driver_sql
     # RENAME fails while a view refers to a dropped table.
     views = _views(connection)
     for name in views:
         execute(f"DROP VIEW {name}")
     for model in MODELS:
-        name = model.name
-        indexes = () if on_postgres(connection) else execute(_DEFINITIONS, ("index", name))
-        execute(f"DROP TABLE {name}")
-        execute(f"ALTER TABLE {PREFIX}{name} RENAME TO {name}")
+        execute(f"DROP TABLE {model.name}")
+        execute(f"ALTER TABLE {PREFIX}{model.name} RENAME TO {model.name}")
         if on_postgres(connection):
-            _name_indexes(connection, name)
-        for (made,) in indexes:  # SQLite cannot rename an index
-            execute(made)
+            _name_indexes(connection, model.name)
+            continue
+        for index in metadata.tables[model.name].indexes:  # SQLite cannot rename an index
+            execute(str(CreateIndex(index).compile(dialect=sqlite.dialect())))
     for definition in views.values():
         execute(definition)
 

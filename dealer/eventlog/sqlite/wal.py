@@ -16,7 +16,7 @@ second under the write lock. `tests/chaos/walwatch.c` traces the locks.
 Work on the log uses of SQLAlchemy no more than statements as text and rows with names.
 `SqliteConnection` has that under SQLAlchemy's names, so that the same work runs on both databases.
 SQLAlchemy takes a quarter of a server's start and of its memory, and 10 µs for each statement: only
-a migration of an SQLite file imports it.
+a migration or a rebuild of an SQLite file imports it.
 """
 
 from __future__ import annotations
