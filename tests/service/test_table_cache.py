@@ -20,7 +20,7 @@ from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
 from dealer.projector.runner import Projector
 from dealer.service import Service
-from dealer.service.tables.cache import LOADS, TableCache
+from dealer.service.tables.cache import EVENTS, LOADS, TableCache
 from dealer.service.tables.live_table import TABLE_BYTES, LiveTable
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import HOST, OPEN_ROUND, shuffled_table
@@ -240,6 +240,15 @@ async def test_a_table_is_weighed_when_a_round_or_the_table_closes(service: Serv
         assert live_table.weight == live_table.size()
         assert live_table.weight < with_cards / 2
         assert service.tables.bytes == live_table.weight
+
+
+async def test_an_append_counts_no_longer_than_it_is_in_flight(service: Service) -> None:
+    """Else a table that had a burst of draws counts its requests for as long as it is idle."""
+    live_table = await shuffled_table(service)
+    await asyncio.gather(
+        *(service.execute(live_table, Draw(Actor(seat=1))) for _ in range(EVENTS + 4))
+    )
+    assert live_table.weight == live_table.size()
 
 
 def memory_growth(*arguments: str, **environment: str) -> list[int]:

@@ -252,7 +252,9 @@ class CommandProcessor:
             # 7. Upkeep.
             grown = newest.version - live_table.weighed_at
             # With a checkpoint a round opened or closed, or the table did: its size is another.
-            if signed or grown >= EVENTS or len(newest.leaf) > LONG:
+            # Appends that were counted while in flight are over with the last of them.
+            over = live_table.weighed_busy and not live_table.in_flight
+            if signed or over or grown >= EVENTS or len(newest.leaf) > LONG:
                 self._cache.weigh(live_table)
             if signed:
                 self._savepoints.write_due(live_table)

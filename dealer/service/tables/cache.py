@@ -184,15 +184,13 @@ class TableCache:
         """Update the size of a table, and evict others if the sum exceeds a bound."""
         if self._tables.get(live_table.table_id) is not live_table:
             return
-        self._measure(live_table)
-        if self._over_bound():
-            self._shrink(_CHECKED, but=live_table)
-
-    def _measure(self, live_table: LiveTable) -> None:
         size = live_table.size()
         live_table.weighed_at = live_table.committed
+        live_table.weighed_busy = live_table.in_flight > 0
         self.bytes += size - live_table.weight
         live_table.weight = size
+        if self._over_bound():
+            self._shrink(_CHECKED, but=live_table)
 
     def require_room(self) -> None:
         """Raise Overloaded if there is no room for another table."""
