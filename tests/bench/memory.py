@@ -2,9 +2,9 @@
 
 A server in its own process grows by tables at which four seats draw 100 cards, with the connections
 of host and seats; what idle connections take is measured in another one, and subtracted. SQLite's
-page cache, which grows to its bound whatever is kept in memory, is made small. The parts are those
-of one table in this process, by owner: the sum of `sys.getsizeof` of the objects that no other
-table refers to, without the memory of C libraries.
+page cache, which grows to its bound whatever is kept in memory, is made small. It prints all at its
+end, after some minutes. The parts are those of one table in this process, by owner: the sum of
+`sys.getsizeof` of the objects that no other table refers to, without the memory of C libraries.
 """
 
 from __future__ import annotations

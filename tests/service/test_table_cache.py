@@ -244,6 +244,8 @@ async def test_a_table_is_weighed_when_a_round_or_the_table_closes(service: Serv
 
 async def test_an_append_counts_no_longer_than_it_is_in_flight(service: Service) -> None:
     """Else a table that had a burst of draws counts its requests for as long as it is idle."""
+    opened, _ = await service.open_table({})
+    assert opened.weight == opened.size()
     live_table = await shuffled_table(service)
     await asyncio.gather(
         *(service.execute(live_table, Draw(Actor(seat=1))) for _ in range(EVENTS + 4))

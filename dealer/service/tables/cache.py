@@ -186,7 +186,7 @@ class TableCache:
             return
         size = live_table.size()
         live_table.weighed_at = live_table.committed
-        live_table.weighed_busy = live_table.in_flight > 0
+        live_table.weighed_busy = live_table.in_flight > 0 or not live_table.committed
         self.bytes += size - live_table.weight
         live_table.weight = size
         if self._over_bound():

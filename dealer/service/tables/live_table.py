@@ -171,7 +171,7 @@ class LiveTable:
     holds: int = 0  # callers that keep it in memory
     weight: int = 0  # its size as the table cache counted it, and the version at that time
     weighed_at: int = 0
-    weighed_busy: bool = False  # whether that counted appends that were in flight
+    weighed_busy: bool = False  # whether an append was in flight then, or about to open the table
     noted_at: int = 0  # version of this process's note of its program
 
     # States
