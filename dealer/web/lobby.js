@@ -15,7 +15,7 @@ import { themeSwitch } from "./theme.js";
 
 const REFRESH_MS = 5000;
 const NAME_MAX = 64;
-const FAN = ["As", "Kd", "Qc", "Jh"];
+const FAN = ["As", "Kd", "Qc", "Th"]; // each picture of a court costs the first view 5 KB
 
 const from = practiceOf(location.hash); // for a practice table: the round to play on from
 
@@ -30,7 +30,8 @@ const list = element("ul", { class: "tables" });
 const empty = element("p", { class: "muted" }, texts.looking);
 const fan = element("div", { class: "fan", "aria-hidden": "true" });
 fan.append(...FAN.map(cardElement));
-const choices = new Choices(showCardsOf);
+const start = element("div", { class: "start" }, field(texts.yourName, name), open, status);
+const choices = new Choices({ row: start, name, button: open }, showCardsOf);
 
 document.querySelector("#lobby").append(welcome(), columns(), footer());
 document.title = texts.title({ brand: brandTitle() ?? "dealer" });
@@ -72,9 +73,8 @@ function columns() {
     "form", { onsubmit: openTable },
     from === null ? "" : element(
       "p", {}, (from.version === undefined ? texts.practiceAgain : texts.practiceAt)(from)),
-    element("div", { class: "start" }, field(texts.yourName, name), open, status),
-    ...(from === null ? choices.elements
-      : [element("a", { href: serverUrl() }, texts.ordinary)]),
+    ...(from === null ? [choices.element]
+      : [start, element("a", { href: serverUrl() }, texts.ordinary)]),
   );
   const finished = element("a", { href: serverUrl("finished") }, texts.audit);
   return element(

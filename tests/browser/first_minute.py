@@ -60,7 +60,7 @@ async def first_hand(url: str, clock: Clock) -> None:
         )
         page = await browser.new_page()
         await page.goto(url)
-        await page.get_by_label("Your name").wait_for()
+        await page.get_by_role("radio", name="Any game").wait_for()
         clock("the lobby is visible")
         ada = PlayerPage(page, "Ada")
         await ada.open_table()

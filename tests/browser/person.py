@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 _FIND = """(role, pattern) => {
   const SELECTORS = {
     alert: "[role=alert]", button: "button, summary", card: "#hand [data-slot]", field: "input",
-    heading: "h1, h2", link: "a[href]", stack: "[data-stack]",
+    heading: "h1, h2", link: "a[href]", radio: "[type=radio]", stack: "[data-stack]",
   };
   const nameOf = (one) => {
     if (role === "stack") return one.dataset.stack;

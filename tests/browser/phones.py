@@ -129,34 +129,38 @@ class Phones:
         cls, open_page: OpenPage, game: str | None, players: int, *, deck: str | None = None
     ) -> Phones:
         """Open a table with a game or a deck in the lobby, and sit down with all phones."""
-        phones = [await _phone(open_page, "/", 0)]
+        phones = [await open_phone(open_page, "/", 0)]
         page, fingers = phones[0].page, phones[0].fingers
+        tile = page.get_by_role("radio", name=re.compile(f"^{re.escape(game or 'Any game')} "))
+        await fingers.tap(tile)
         await page.get_by_label("Your name").fill(NAMES[0])
-        if game is not None:
-            await fingers.tap(page.get_by_role("radio", name=re.compile(f"^{re.escape(game)} ")))
         if deck is not None:
             await fingers.tap(page.get_by_text("Choose deck, seats and rules"))
             choice = page.locator("select[name=deck]")
             await choice.locator(f'option[value="{deck}"]').wait_for(state="attached")
             await choice.select_option(deck)
-        await fingers.tap(page.get_by_role("button", name="Open a table"))
+        opens = re.compile("^Open a table$" if game is None else "^Play ")
+        await fingers.tap(page.get_by_role("button", name=opens))
         await page.wait_for_url(re.compile(r"/tables/[0-9a-f]{32}$"))
         await expect(own_hand(page)).to_be_visible()
         path = page.url[page.url.index("/tables/") :]
         for index in range(1, players):
-            phone = await _phone(open_page, path, index)
-            await phone.page.get_by_label("Your name").fill(NAMES[index])
-            await phone.fingers.tap(phone.page.get_by_role("button", name="Sit down"))
-            await expect(own_hand(phone.page)).to_be_visible()
-            phones.append(phone)
+            other = await open_phone(open_page, path, index)
+            await other.page.get_by_label("Your name").fill(NAMES[index])
+            await other.fingers.tap(other.page.get_by_role("button", name="Sit down"))
+            await expect(own_hand(other.page)).to_be_visible()
+            phones.append(other)
+        if players == 1 and await page.get_by_role("dialog").count():
+            await page.keyboard.press("Escape")  # one plays alone what is made for more
+        await expect(page.get_by_role("dialog")).to_have_count(0)
         return cls(phones)
 
     @classmethod
     async def of_one(cls, open_page: OpenPage, path: str, *, at: int) -> Phones:
         """A player alone, who comes by the link to their seat, at the server of a port."""
-        phone = await _phone(open_page, path, 0, at=at)
-        await expect(phone.page.locator("#middle .between")).to_be_visible()
-        return cls([phone])
+        alone = await open_phone(open_page, path, 0, at=at)
+        await expect(alone.page.locator("#middle .between")).to_be_visible()
+        return cls([alone])
 
     def after(self, phone: Phone, places: int = 1) -> Phone:
         """The player some places to the left of another."""
@@ -181,7 +185,7 @@ class Phones:
             await phone.fingers.tap(phone.sheet.get_by_role("button", name="Leave your seat"))
         await self.host.player.expect_log(f"{phone.player.name} left.")
         index = self.players.index(phone)
-        newcomer = await _phone(open_page, path, index)
+        newcomer = await open_phone(open_page, path, index)
         page = newcomer.page
         await page.get_by_label("Your name").fill(name)
         await page.locator("select[name=seat]").select_option(str(phone.seat))
@@ -226,10 +230,10 @@ class Phones:
             await host.tap("End the hand")
         else:
             await host.fingers.tap(host.page.get_by_role("button", name="More…"))
-            await host.fingers.tap(host.sheet.get_by_role("button", name="Close the round"))
+            await host.fingers.tap(host.sheet.get_by_role("button", name="End the hand"))
         if asks:
-            await expect(host.page.get_by_role("dialog", name="Close the round")).to_be_visible()
-            await host.choose("Close the round")
+            await expect(host.page.get_by_role("dialog", name="End the hand")).to_be_visible()
+            await host.choose("End the hand")
         for one in self.players:
             await expect(one.page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
             badge = "– Checked from here on" if one.late else "The shuffle is fair ✓"
@@ -238,7 +242,8 @@ class Phones:
             ).to_be_visible()
 
 
-async def _phone(open_page: OpenPage, path: str, index: int, *, at: int | None = None) -> Phone:
+async def open_phone(open_page: OpenPage, path: str, index: int, *, at: int | None = None) -> Phone:
+    """A phone at a page, whose player has the name of that index."""
     width, height = SIZES[index % len(SIZES)]
     size: dict[str, Any] = {"width": width, "height": height}
     page = await open_page(path, at=at, size=size, has_touch=True, is_mobile=True)

@@ -7,7 +7,15 @@ from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
-from tests.browser.table_page import expect_log, own_cards, own_hand, player, sit_down
+from tests.browser.table_page import (
+    choose_game,
+    close_invitation,
+    expect_log,
+    own_cards,
+    own_hand,
+    player,
+    sit_down,
+)
 
 
 class PlayerPage:
@@ -26,9 +34,11 @@ class PlayerPage:
 
     async def open_table(self) -> str:
         """Open a table in the lobby; returns the path of the table."""
+        await choose_game(self.page)
         await self.page.get_by_label("Your name").fill(self.name)
         await self.button("Open a table").click()
         await self.page.wait_for_url(re.compile(r"/tables/[0-9a-f]{32}$"))
+        await close_invitation(self.page)
         await expect(self.hand).to_be_visible()
         return self.page.url[self.page.url.index("/tables/") :]
 

@@ -107,7 +107,7 @@ class Tour:
 
     async def begin(self) -> None:
         """From the lobby to the first hand, with a visitor on the same device and three clients."""
-        await expect(self.ada.button("Open a table")).to_be_visible()
+        await expect(self.ada.page.locator(".tile").nth(12)).to_be_visible()
         await self._take("lobby")
         self.path = await self.ada.open_table()
         await self._take("alone")

@@ -9,15 +9,26 @@ from playwright.async_api import Locator, Page, expect
 
 async def open_table(page: Page, name: str) -> str:
     """Open a table whose host may collect all cards; returns its invite link."""
+    await choose_game(page)
     await page.get_by_label("Your name").fill(name)
-    await page.locator("details").evaluate("(choices) => { choices.open = true; }")
+    await page.locator(".opened details").evaluate("(choices) => { choices.open = true; }")
     await page.get_by_label("The host may collect the cards").check()
     await page.get_by_role("button", name="Open a table").click()
-    await expect(page.get_by_role("button", name="Shuffle and start")).to_be_visible()
-    await page.get_by_role("button", name="Invite").click()
     link = await shown_link(page)
-    await page.keyboard.press("Escape")
+    await close_invitation(page)
     return link
+
+
+async def choose_game(page: Page, name: str = "Any game") -> None:
+    """Choose a game in the lobby, below which its form opens, if it is not open already."""
+    await page.get_by_role("radio", name=re.compile(f"^{re.escape(name)} ")).check()
+
+
+async def close_invitation(page: Page) -> None:
+    """Close the invitation that a new table opens with."""
+    await page.get_by_role("dialog", name="Invite players").wait_for()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
 
 
 async def shown_link(page: Page) -> str:
@@ -39,7 +50,7 @@ async def start_round(page: Page) -> None:
 async def close_round(page: Page) -> None:
     """Close the round with keys; the page asks for confirmation."""
     await page.keyboard.press("Shift+L")
-    await expect(page.get_by_role("dialog", name="Close the round")).to_be_visible()
+    await expect(page.get_by_role("dialog", name="End the hand")).to_be_visible()
     await page.keyboard.press("Enter")
 
 

@@ -190,7 +190,7 @@ async def test_the_first_choice_of_a_sheet_is_filled_and_the_last_is_apart(
     rows = sheet.locator(".rows > button")
     for opened, likeliest in (
         (own_cards(page).first, "Play face up"),
-        (place(page, "deck").get_by_role("button"), "Draw 1"),
+        (place(page, "deck").locator(".stack"), "Draw 1"),
         (player(page, "Bob"), "Deal to this player"),
     ):
         await opened.click(button="right")
@@ -215,7 +215,7 @@ async def test_the_rows_of_the_menu_that_end_something_are_apart(
     page = await shown(open_page, path, SMALL, 100)
     await page.get_by_role("button", name="Menu").tap()
     rows = page.get_by_role("dialog", name="Menu").locator(".rows")
-    for group, name in ((0, "Close the round"), (2, "Leave your seat")):
+    for group, name in ((0, "End the hand"), (2, "Leave your seat")):
         row = rows.nth(group).get_by_role("button", name=name)
         edge = await row.evaluate("(one) => parseFloat(getComputedStyle(one).borderTopWidth)")
         assert edge >= 6

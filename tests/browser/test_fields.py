@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.prepared_table import prepared_table
-from tests.browser.table_page import own_cards, player
+from tests.browser.table_page import choose_game, own_cards, player
 
 WEB = Path(__file__).parents[2] / "dealer" / "web"
 LEAST_PX = 16
@@ -79,7 +79,7 @@ async def test_no_field_has_smaller_letters(open_page, server, size) -> None:
     table = own.partition("#")[0]
 
     page = await open_page("/", size=size)
-    await expect(page.get_by_role("button", name="Open a table")).to_be_visible()
+    await choose_game(page)
     await sizes.see(page, "player", "table", "seats", "deck", "listed")
 
     page = await open_page(f"{table}/audit", size=size)

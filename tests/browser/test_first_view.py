@@ -7,6 +7,7 @@ from playwright.async_api import Page
 
 from tests.browser.conftest import PHONE
 from tests.browser.player_page import PlayerPage
+from tests.browser.table_page import choose_game
 
 pytestmark = pytest.mark.reuse_pages
 
@@ -92,6 +93,7 @@ async def test_a_table_fits_a_narrow_phone(server, open_page) -> None:
     """Ten players, and thirteen cards in the hand."""
     ada = PlayerPage(await open_page("/", size=PHONE), "Ada")
     page = ada.page
+    await choose_game(page)
     await page.get_by_text("Choose deck, seats and rules").click()
     await page.get_by_label("Seats").fill("10")
     path = await ada.open_table()

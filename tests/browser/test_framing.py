@@ -79,12 +79,13 @@ async def test_a_page_of_an_allowed_origin_shows_a_table_to_play_at(
     page = await open_page(f"http://{host}:{site.port}/", has_touch=True)
     page.errors.expect("^requested another origin")
     frame = await framed(page)
+    await frame.get_by_role("radio", name="Any game").tap()
     await frame.get_by_label("Your name").fill("Ada")
     await frame.get_by_role("button", name="Open a table").tap()
     await expect(frame.get_by_role("listbox", name=re.compile("Your hand"))).to_be_visible()
     await expect(frame.locator("#notice")).to_be_visible(visible=host == "localhost")
     await frame.get_by_role("button", name="Shuffle and start").tap()
-    await frame.locator('[data-stack="deck"] > button').tap()  # waits until it is enabled
+    await frame.locator('[data-stack="deck"] > .stack').tap()  # waits until it is enabled
     await expect(frame.get_by_role("option")).to_have_count(1)
     await frame.get_by_role("button", name="Draw", exact=True).tap()
     await expect(frame.get_by_role("option")).to_have_count(2)
@@ -170,5 +171,5 @@ async def test_pages_have_the_operators_title_logo_and_colours(
     for scheme in SCHEMES:
         await page.emulate_media(color_scheme=scheme)
         assert await page.locator("#header img").evaluate(loaded) > 0
-        await expect(page.locator("#felt")).to_have_css("background-color", BLUE)
+        await expect(page.locator("#around")).to_have_css("background-color", BLUE)
         await axe(page)

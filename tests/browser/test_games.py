@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.phones import Phone, Phones, tricks
-from tests.browser.table_page import holds, tool
+from tests.browser.phones import Phone, Phones, open_phone, tricks
+from tests.browser.table_page import holds, own_hand, shown_link, tool
 
 RANKS = "A23456789TJQK"
 
@@ -90,14 +90,39 @@ async def expect_hearts_result(table: Phones) -> None:
     await expect(table.after(table.host).player.button("Deal again")).to_be_hidden()
 
 
-async def test_the_first_hand_takes_nine_taps_and_four_names(open_page: Any) -> None:
-    """Two of them open and close the invitation."""
-    table = await Phones.at_table(open_page, "Hearts", 4)
-    host = table.host
-    await host.fingers.tap(host.player.button("Invite"))
-    await host.choose("Close")
-    await table.deal(13)
-    assert sum(phone.fingers.taps for phone in table.players) <= 9
+@pytest.mark.parametrize(
+    ("game", "players", "cards", "taps"),
+    [
+        ("Hearts", 4, 13, 6), ("Texas hold’em", 3, 2, 5), ("Go fish", 2, 7, 4),
+        ("Crazy eights", 2, 7, 4), ("Klondike", 1, 0, 3),
+    ],
+)  # fmt: skip
+async def test_the_first_hand_takes_few_taps(
+    open_page: Any, game: str, players: int, cards: int, taps: int
+) -> None:
+    """Names are typed where the focus is: no tap opens a field, the invitation or closes it."""
+    host, *others = phones = [await open_phone(open_page, "/", 0)]
+    await host.fingers.tap(host.page.get_by_role("radio", name=re.compile(f"^{game} ")))
+    await host.page.keyboard.type("Ada")
+    await host.fingers.tap(host.page.get_by_role("button", name=f"Play {game}"))
+    await expect(host.page.locator(".between")).to_be_visible()
+    invitation = host.page.get_by_role("dialog", name="Invite players")
+    await expect(invitation).to_have_count(0 if players == 1 else 1)
+    link = "" if players == 1 else await shown_link(host.page)
+    for index in range(1, players):
+        others.append(await open_phone(open_page, link, index))
+        await expect(others[-1].page.get_by_label("Your name")).to_be_focused()
+        await others[-1].page.keyboard.type(others[-1].player.name)
+        await others[-1].fingers.tap(others[-1].player.button("Sit down"))
+        await expect(invitation).to_have_count(0)
+        await expect(own_hand(others[-1].page)).to_be_visible()
+    await expect(host.page.locator(".seats .seat")).to_have_count(players - 1)
+    await host.fingers.tap(host.player.button(re.compile("^Shuffle and ")))
+    if players == 1:
+        await expect(host.stack("pile:7").locator(".card")).to_have_count(7)
+    for one in [host, *others] if cards else []:
+        await one.player.holds(cards)
+    assert sum(one.fingers.taps for one in [*phones, *others]) == taps
 
 
 async def test_crazy_eights_goes_on_with_another_player(open_page: Any) -> None:

@@ -184,17 +184,18 @@ async def test_turn_button_scores_and_phrases_are_marks_for_all(trio: Trio, axe:
     ada, bob, cleo = trio.ada, trio.bob, trio.cleo
     await open_menu_of(ada, "Bob")
     await choose(ada.page, "Give the turn to Bob")
-    await bob.expect_log("It is your turn.")
-    await cleo.expect_log("It is Bob’s turn.")
+    await expect(bob.page.locator(".your-turn")).to_have_text("Your turn")
+    await expect(cleo.page.locator(".seats > [data-turn] .chip")).to_have_text("B")
     await trio.fingers.tap(bob.button("Pass the turn to Cleo"))
-    await cleo.expect_log("It is your turn.")
+    await expect(cleo.page.locator(".your-turn")).to_be_visible()
+    await expect(bob.page.locator(".your-turn")).to_be_hidden()
     await expect(bob.button("Pass the turn to Cleo")).to_have_count(0)
     await cleo.page.keyboard.press("w")
-    await ada.expect_log("It is your turn.")
+    await expect(ada.page.locator(".your-turn")).to_be_visible()
 
     await open_menu_of(ada, "Cleo")
     await choose(ada.page, "Dealer button to Cleo")
-    await bob.expect_log("Cleo has the dealer button.")
+    await bob.expect_log("Cleo deals.")
     await open_menu_of(ada, "Cleo")
     await choose(ada.page, "Score of Cleo")
     await ada.page.get_by_role("spinbutton", name="Score of Cleo").fill("-12")
@@ -247,8 +248,8 @@ async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_tr
 
     await expect(bob.button("Trick to a player…")).to_be_visible()
     await trio.fingers.drag(place(bob.page, "pile:table"), place(bob.page, "hand:3"))
-    await cleo.expect_log(re.compile("^You won a trick: "))
-    await ada.expect_log(re.compile("^Cleo won a trick: "))
+    await cleo.expect_log(re.compile("^You take "))
+    await ada.expect_log(re.compile("^Cleo takes "))
     await holds(ada.page, "pile:table", 0)
     await holds(ada.page, "pile:won:3", 3)
     await expect(bob.button("Trick to a player…")).to_have_count(0)
@@ -266,7 +267,7 @@ async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_tr
         await player.do("Play")
     await trio.fingers.tap(bob.button("Trick to a player…"))
     await trio.fingers.tap(sheet(bob.page).get_by_role("button", name=re.compile("^Bob")))
-    await bob.expect_log(re.compile("^You won a trick: "))
+    await bob.expect_log(re.compile("^You take "))
     await holds(ada.page, "pile:won:2", 3)
 
 
@@ -300,7 +301,7 @@ async def test_a_finger_moves_to_another_seat_and_the_host_moves_a_player(trio: 
     await choose(ada.page, "Seat 3")
     await bob.expect_log("The host asks you to move to seat 3.")
     await ada.page.keyboard.press("Shift+L")
-    await answer(ada.page, "Close the round")
+    await answer(ada.page, "End the hand")
     await bob.expect_log("You move to seat 3.")  # once no card is before the player
 
 

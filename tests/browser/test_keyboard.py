@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.player_page import PlayerPage
+from tests.browser.table_page import close_invitation
 
 pytestmark = pytest.mark.reuse_pages
 
@@ -50,6 +51,8 @@ async def to_first_card(person: PlayerPage) -> None:
 async def test_a_round_with_the_keyboard_only(server, open_page) -> None:
     page = await open_page("/")
     ada, keys = PlayerPage(page, "Ada"), page.keyboard
+    await tab_to(page, page.get_by_role("radio").first)
+    await keys.press("ArrowUp")  # the last one, a table without a game, which opens the form
     await tab_to(page, page.get_by_text("Choose deck, seats and rules"))
     await keys.press("Enter")
     await tab_to(page, page.get_by_label("The host may collect the cards of players’ hands"))
@@ -57,6 +60,7 @@ async def test_a_round_with_the_keyboard_only(server, open_page) -> None:
     await tab_to(page, page.get_by_label("Your name"))
     await keys.type("Ada")
     await keys.press("Enter")
+    await close_invitation(page)
     await expect(ada.hand).to_be_visible()
 
     bob_page = await open_page(page.url)
@@ -125,13 +129,13 @@ async def test_a_round_with_the_keyboard_only(server, open_page) -> None:
     await expect(sheet).to_be_hidden()
 
     await keys.press("Shift+L")  # close the round: asks for confirmation
-    confirm = page.get_by_role("dialog", name="Close the round")
+    confirm = page.get_by_role("dialog", name="End the hand")
     await expect(confirm).to_be_visible()
     await keys.press("Escape")
     await expect(confirm).to_be_hidden()
     await expect(bob.log.get_by_text("Round 1 was closed")).to_have_count(0)
     await keys.press("Shift+L")
-    await tab_to(page, confirm.get_by_role("button", name="Close the round"))
+    await tab_to(page, confirm.get_by_role("button", name="End the hand"))
     await keys.press("Enter")
     await bob.expect_log(re.compile("Round 1 was closed"))
     await tab_to(page, page.get_by_role("link", name="Check the shuffle"))

@@ -127,7 +127,7 @@ async def on_the_columns(phone: Phone) -> int:
 
 
 async def test_a_tableau_keeps_its_places_and_its_runs_move(open_page: Any) -> None:
-    table = await Phones.at_table(open_page, "Klondike, free play", 1)
+    table = await Phones.at_table(open_page, "Klondike", 1)
     await table.deal(0)
     phone, page = table.host, table.host.page
     columns = [phone.stack(f"pile:{number}") for number in range(1, 8)]

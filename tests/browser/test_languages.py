@@ -29,9 +29,12 @@ async def assert_shown(page: Page, language: Language) -> None:
 
 
 async def open_table(page: Page) -> None:
+    await page.locator(".tile input").last.check()
     await page.locator("input[name=player]").fill("Ada")
     await page.locator("#lobby button.primary").click()
     await page.wait_for_url("**/tables/*")
+    await page.locator("dialog").wait_for()
+    await page.keyboard.press("Escape")
     await page.locator("#middle button.primary:visible").wait_for()
 
 

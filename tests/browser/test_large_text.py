@@ -12,7 +12,7 @@ from playwright.async_api import Locator, Page, expect
 from dealer.client import connect
 from tests.browser.conftest import OpenPage
 from tests.browser.geometry import DRAWN
-from tests.browser.table_page import own_cards, place
+from tests.browser.table_page import choose_game, own_cards, place
 from tests.harness.malicious_server import MaliciousServer
 from tests.harness.server_process import PATIENT, ServerProcess
 
@@ -201,6 +201,7 @@ async def test_the_menu_and_the_invitation_fit_with_large_letters(
 @pytest.mark.parametrize("size", [(320, 568), (360, 640), (844, 390), (1280, 800)])
 async def test_the_lobby_fits_with_large_letters(open_page, size) -> None:
     page = await open_page("/", size={"width": size[0], "height": size[1]})
+    await choose_game(page)
     await page.get_by_text("Choose deck, seats and rules").click()
     for letters in (150, 200):
         await page.evaluate(

@@ -12,7 +12,13 @@ from playwright.async_api import expect
 from tests.browser.album import ENLARGE
 from tests.browser.conftest import PHONE
 from tests.browser.geometry import DRAWN, expect_seen
-from tests.browser.table_page import expect_log, open_table, place
+from tests.browser.table_page import (
+    choose_game,
+    close_invitation,
+    expect_log,
+    open_table,
+    place,
+)
 from tests.harness.server_process import ServerProcess
 
 pytestmark = pytest.mark.reuse_pages
@@ -38,31 +44,36 @@ async def test_a_name_and_one_button_open_a_table(open_page, axe) -> None:
 
 @pytest.mark.parametrize("letters", [100, 150])
 @pytest.mark.parametrize("size", [(360, 640), (844, 390), (768, 1024), (1280, 800)])
-async def test_the_button_covers_nothing_and_stays_in_reach(open_page, size, letters) -> None:
+async def test_a_tapped_game_opens_its_form_in_place(open_page, size, letters) -> None:
     page = await open_page("/", size={"width": size[0], "height": size[1]})
-    await expect(page.locator(".tile")).to_have_count(13)
+    tiles = page.locator(".tile")
+    await expect(tiles).to_have_count(13)
     await page.evaluate(ENLARGE, letters)
     await page.evaluate(DRAWN)
-    await expect_seen(page, ".start input", ".start button")
-    button = await page.get_by_role("button", name="Open a table").bounding_box()
-    first = await page.locator(".tiles").bounding_box()
-    assert button["y"] + button["height"] <= first["y"]
-    await page.get_by_text("Choose deck, seats and rules").click()
-    last = page.get_by_label("The host may collect the cards of players’ hands")
-    await last.focus()
-    await page.keyboard.press("Shift+Tab")
-    await page.keyboard.press("Tab")
-    await expect_seen(page, ".start button", "input[name=collects]")
-    # Back to the first game, which is not behind the button.
-    await page.get_by_role("radio").first.focus()
-    await expect_seen(page, ".start button", ".tile:has(:focus) .title")
+    await expect(page.get_by_text("Open a table, send the link, play.")).to_be_visible()
+    await expect(page.locator(".tile :checked")).to_have_count(0)
+    await expect(page.get_by_label("Your name")).to_be_hidden()
+    for name in ("Hearts", "Crazy eights"):
+        await choose_game(page, name)
+        await expect(page.get_by_role("button", name=f"Play {name}")).to_be_visible()
+        await expect(page.get_by_label("Your name")).to_be_focused()
+        await expect_seen(page, ".start input", ".start button")
+        chosen = await page.locator(".tile:has(:checked)").bounding_box()
+        opened = await page.locator(".opened").bounding_box()
+        assert 0 <= opened["y"] - chosen["y"] - chosen["height"] < 40
+    # By keys the games are passed one after the other, and the form does not take the focus.
+    await page.get_by_role("radio", name="Crazy eights").focus()
+    await page.keyboard.press("ArrowLeft")
+    await expect(page.get_by_role("button", name="Play Klondike")).to_be_visible()
+    await expect(page.get_by_role("radio", name="Klondike")).to_be_focused()
 
 
 async def test_games_are_tiles_with_a_picture_and_their_players(open_page, axe) -> None:
     page = await open_page("/", size=PHONE, has_touch=True, is_mobile=True)
     tiles = page.locator(".tile")
-    await expect(tiles.last).to_contain_text("Any game")  # last, and chosen at first
-    await expect(tiles.last.get_by_role("radio")).to_be_checked()
+    await expect(tiles.last).to_contain_text("Any game")
+    front = ["Hearts", "Texas hold’em", "Go fish", "Klondike", "Crazy eights", "Gin rummy"]
+    assert (await page.locator(".tile .title").all_inner_texts())[:6] == front
     hearts = tiles.filter(has_text="Hearts")
     await expect(hearts).to_contain_text("3–6 players")
     await expect(hearts.locator(".card")).to_have_count(2)
@@ -70,10 +81,9 @@ async def test_games_are_tiles_with_a_picture_and_their_players(open_page, axe) 
     await hearts.tap()
     await expect(page.get_by_text("3 to 6 players, best with 4; 52 cards.")).to_be_visible()
     await axe(page)
-    button = page.get_by_role("button", name="Open a table")
-    await expect(button).to_be_in_viewport()  # of a list of games longer than a phone
     await page.get_by_label("Your name").fill("Ada")
-    await button.tap()
+    await page.get_by_role("button", name="Play Hearts").tap()
+    await close_invitation(page)
     await page.get_by_role("button", name="Menu").tap()
     menu = page.get_by_role("dialog", name="Menu")
     await expect(menu.get_by_role("button", name="How to play: Hearts")).to_be_visible()
@@ -81,6 +91,7 @@ async def test_games_are_tiles_with_a_picture_and_their_players(open_page, axe) 
 
 async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
     page = await open_page("/")
+    await choose_game(page)
     await page.get_by_text("Choose deck, seats and rules").click()
     await page.get_by_label("Name of the table").fill("Thursday")
     await page.get_by_label("Seats").fill("3")
@@ -91,6 +102,7 @@ async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
     await axe(page)
     await page.get_by_label("Your name").fill("Ada")
     await page.get_by_role("button", name="Open a table").click()
+    await close_invitation(page)
     await page.get_by_role("button", name="Shuffle and start").click()
     await expect_log(page, "Shuffled 64 cards, by the house only.")
     await expect(page).to_have_title("Thursday · dealer")
@@ -103,6 +115,7 @@ async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
 
 async def test_open_tables_are_listed_with_links(open_page) -> None:
     host = await open_page("/")
+    await choose_game(host)
     await host.get_by_text("Choose deck, seats and rules").click()
     await host.get_by_label("Show this table in the list").check()
     await open_table(host, "Lena")
@@ -113,6 +126,7 @@ async def test_open_tables_are_listed_with_links(open_page) -> None:
 
 async def test_an_invite_only_table_needs_the_invitation(open_page) -> None:
     host = await open_page("/")
+    await choose_game(host)
     await host.get_by_text("Choose deck, seats and rules").click()
     await host.get_by_label("Only players with the invite link can sit down").check()
     await host.get_by_label("Others may watch").uncheck()
@@ -138,6 +152,7 @@ async def test_the_lobby_says_that_only_services_open_and_list_tables(
     async with ServerProcess(folder, **options) as server:
         page = await open_page("/", at=server.port)
         await expect(page.get_by_text("This server lists no tables")).to_be_visible()
+        await choose_game(page)
         await page.get_by_label("Your name").fill("Ada")
         await page.get_by_role("button", name="Open a table").click()
         await expect(page.get_by_text("On this server only services open tables")).to_be_visible()

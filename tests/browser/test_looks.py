@@ -210,8 +210,8 @@ async def test_a_pile_that_waits_for_its_first_card_is_not_drawn(
         await ada.deal(2)
         page = await by_touch(open_page, bob)
         await expect(place(page, "pile:board")).to_be_visible()
-        await expect(place(page, "pile:discard")).to_have_count(0)
-        await expect(place(page, "pile:burn")).to_have_count(0)
+        await expect(place(page, "pile:discard")).to_be_hidden()
+        await expect(place(page, "pile:burn")).to_be_hidden()
         await ada.burn(1)
         await ada.discard(ada.hand[:1])
         await expect(place(page, "pile:burn")).to_be_visible()
@@ -228,7 +228,7 @@ async def test_a_drawn_card_is_on_the_screen_in_a_hand_of_200(
         await ada.draw(200)
         page = await by_touch(open_page, ada)
         await expect(own_cards(page)).to_have_count(200)
-        await place(page, "deck").locator("button").tap()
+        await place(page, "deck").locator(".stack").tap()
         await expect(own_cards(page)).to_have_count(201)
         await expect(own_cards(page).last).to_be_in_viewport(ratio=0.95)
 
@@ -284,14 +284,18 @@ async def test_a_phone_shows_the_sign_of_the_checks_and_the_last_move(
     await expect(log).to_have_text(re.compile("You played"))
 
 
-@pytest.mark.parametrize("size", [(360, 640), (390, 844)])
-async def test_a_phone_says_what_the_sign_means_where_there_is_room(
+@pytest.mark.parametrize("size", [(360, 640), (844, 390), (768, 1024), (1280, 800)])
+async def test_the_tick_of_the_shuffle_is_a_mark_at_the_deck(
     open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
 ) -> None:
     path = (await prepared_table(server, ["Ada", "Bob", "Cleo", "Dan", "Eve"], deal=5))[0]
     page = await open_page(path, size={"width": size[0], "height": size[1]}, has_touch=True)
-    await expect(place(page, "deck")).to_be_visible()
-    await expect_seen(page, ".badge", ".badge .words", "#middle .stack")
+    mark = place(page, "deck").locator(".badge")
+    await expect(mark).to_have_accessible_name(re.compile("^– Checked from here on"))
+    await expect_seen(page, ".badge", "#middle .stack")
+    box = await mark.bounding_box()
+    assert box is not None
+    assert max(box["width"], box["height"]) <= 44
 
 
 @pytest.mark.parametrize("letters", [100, 150])
@@ -302,9 +306,10 @@ async def test_the_table_says_whose_turn_it_is_and_who_is_away(
     path = await hearts(server)
     visitor = await phone(open_page, path.partition("#")[0], size, letters=letters)
     player = await phone(open_page, path, size, letters=letters)
-    for page, sentence in ((visitor, "It is Maximiliane’s turn."), (player, "It is your turn.")):
-        await expect(page.locator(".turn")).to_have_text(sentence)
-        for one in (".turn", ".badge"):
+    await expect(player.locator(".your-turn")).to_have_text("Your turn")
+    await expect(visitor.locator(".seats > [data-turn] .name")).to_have_text("Maximiliane")
+    for page, turn in ((visitor, ".seats > [data-turn] .chip"), (player, ".your-turn")):
+        for one in (turn, ".badge"):
             await page.wait_for_function(f"(one) => ({NOT_SEEN})(one).length === 0", arg=one)
     said = player.locator('.seats .chip[data-says="away"]')
     await expect(said).to_have_count(3)
@@ -313,7 +318,6 @@ async def test_the_table_says_whose_turn_it_is_and_who_is_away(
     await own_cards(player).first.tap()
     await player.get_by_role("button", name="Play", exact=True).tap()
     await expect(trick(player)).to_have_count(4)
-    await expect(player.locator(".turn")).to_be_hidden()  # the trick comes first
 
 
 async def test_a_turn_passes_on_by_playing_in_a_game_of_tricks(
@@ -396,7 +400,7 @@ async def test_the_menu_has_three_groups_of_rows_for_a_finger(
     rows = menu.locator(".rows > *")
     assert [(await row.inner_text()).split("\n")[0] for row in await rows.all()] == [
         "Players, turn and scores", "Set a counter…", "Clock for turns…", "What happened, to read",
-        "Was it fair? Check this table", "The game as a file", "Close the round",
+        "Was it fair? Check this table", "The game as a file", "End the hand",
         "Colours", "Language", "Four colours: blue diamonds, green clubs", "Sounds of cards",
         "Keys and gestures",
         "All tables", "Play on another device", "Leave your seat", "Close the table",

@@ -71,9 +71,9 @@ async def at_a_table(
     """Ada opens a table in the lobby, and Bob opens her invite link."""
     ada = Person(await driver.open(), "Ada")
     await ada.window.go(f"http://127.0.0.1:{link.port}/")
+    await ada.tap("radio", "^Any game")
     await ada.write("Your name", "Ada")
     await ada.tap("button", "^Open a table$")
-    await ada.tap("button", "^Invite$")
     await ada.sees("heading", "^Invite players$")
     invitation = await ada.window.call(
         """() => document.querySelector("dialog .address")?.textContent"""
@@ -139,8 +139,8 @@ async def lose_the_connection(ada: Person, bob: Person, link: CuttableLink) -> N
 
 async def close_and_check(ada: Person, bob: Person) -> None:
     await ada.tap("button", "^More…$")
-    await ada.tap("button", "^Close the round$")
-    await ada.confirm("Close the round")
+    await ada.tap("button", "^End the hand$")
+    await ada.confirm("End the hand")
     for one in (ada, bob):
         await one.reads("button.badge", "all 8 checks passed")
         await one.tap("link", "^Check the shuffle$")

@@ -177,7 +177,7 @@ async def test_the_log_names_who_sat_there_then(open_page, server) -> None:
     assert [name.split()[0].strip(",") for name in names] == ["Zoe", "Tom"]
     await bob.page.keyboard.press("Escape")
     await bob.page.keyboard.press("Shift+L")
-    await bob.choose("Close the round")
+    await bob.choose("End the hand")
     await bob.page.goto(bob.page.url + "/audit")
     view = bob.page.locator("#viewer")
     await expect(view.locator("option").nth(3)).to_contain_text("Tom")

@@ -12,7 +12,15 @@ from playwright.async_api import Page, expect
 
 from dealer.packs.catalogue import shipped
 from tests.browser.player_page import PlayerPage
-from tests.browser.table_page import codes, open_table, own_cards, place, tool
+from tests.browser.table_page import (
+    choose_game,
+    close_invitation,
+    codes,
+    open_table,
+    own_cards,
+    place,
+    tool,
+)
 from tests.browser.touch import Fingers
 from tests.harness.server_process import ServerProcess
 
@@ -47,6 +55,7 @@ async def choose(page: Page, field: str, value: str) -> None:
 async def open_by_touch(page: Page, field: str, value: str) -> Fingers:
     """Ada opens a table in the lobby with an entry of a list, and starts a round."""
     fingers = await Fingers.on(page)
+    await choose_game(page)
     await page.get_by_label("Your name").fill("Ada")
     if field == "deck":
         await fingers.tap(page.get_by_text("Choose deck, seats and rules"))
@@ -54,15 +63,18 @@ async def open_by_touch(page: Page, field: str, value: str) -> Fingers:
     await page.get_by_label("Random bytes").select_option("house")
     await page.get_by_role("button", name="Open a table").scroll_into_view_if_needed()
     await fingers.tap(page.get_by_role("button", name="Open a table"))
+    await close_invitation(page)
     return fingers
 
 
 async def open_pack(page: Page, name: str) -> None:
     """Ada opens a table with a pack, by mouse, and starts a round."""
+    await choose_game(page)
     await page.get_by_label("Your name").fill("Ada")
     await page.get_by_text("Choose deck, seats and rules").click()
     await choose(page, "deck", f"pack:{name}")
     await page.get_by_role("button", name="Open a table").click()
+    await close_invitation(page)
     await start(page, await Fingers.on(page))
 
 
@@ -150,7 +162,7 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
             continue
         shown = place(page, f"pile:{pile['name']}")
         if pile["name"] in COME_LATER:
-            await expect(shown).to_have_count(0)
+            await expect(shown).to_be_hidden()
             continue
         await expect(shown.locator(".name")).to_have_text(english(pile["title"]))
         await shown.scroll_into_view_if_needed()
@@ -176,11 +188,13 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
 
 async def open_by_touch_game(page: Page, name: str) -> Fingers:
     fingers = await Fingers.on(page)
-    await page.get_by_label("Your name").fill("Ada")
     await choose(page, "game", name)
-    button = page.get_by_role("button", name="Open a table")
+    await page.get_by_label("Your name").fill("Ada")
+    button = page.get_by_role("button", name=re.compile("^Play "))
     await button.scroll_into_view_if_needed()
     await fingers.tap(button)
+    if GAMES[name]["players"]["min"] > 1:
+        await close_invitation(page)
     return fingers
 
 
@@ -204,9 +218,10 @@ async def test_a_player_who_comes_during_a_round_is_offered_the_help_once(
     server, open_page, axe
 ) -> None:
     ada = await open_page("/")
-    await ada.get_by_label("Your name").fill("Ada")
     await choose(ada, "game", "hearts")
-    await ada.get_by_role("button", name="Open a table").click()
+    await ada.get_by_label("Your name").fill("Ada")
+    await ada.get_by_role("button", name="Play Hearts").click()
+    await close_invitation(ada)
     await start(ada, await Fingers.on(ada))
     bob = PlayerPage(await open_page(ada.url[ada.url.index("/tables") :], **PHONE), "Bob")
     await bob.sit_down()
@@ -236,6 +251,7 @@ async def test_court_cards_have_pictures_and_keep_their_index(server, open_page)
 async def test_a_table_is_listed_only_when_its_host_asks(server, open_page) -> None:
     for name, listed in (("Quentin", False), ("Xenia", True)):
         page = await open_page("/")
+        await choose_game(page)
         await page.get_by_text("Choose deck, seats and rules").click()
         if listed:
             await page.get_by_label("Show this table in the list").check()
@@ -256,10 +272,12 @@ async def test_pictures_of_a_strangers_pack_run_no_script(
     folder.mkdir()
     async with ServerProcess(folder, packs=packs) as own:
         page = await open_page("/", at=own.port)
+        await choose_game(page)
         await page.get_by_label("Your name").fill("Ada")
         await page.get_by_text("Choose deck, seats and rules").click()
         await choose(page, "deck", "pack:evil")
         await page.get_by_role("button", name="Open a table").click()
+        await close_invitation(page)
         await page.get_by_role("button", name="Shuffle and start").click()
         await page.keyboard.press("2")
         await tool(page, "Draw").click()

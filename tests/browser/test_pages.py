@@ -9,7 +9,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.player_page import PlayerPage
-from tests.browser.table_page import open_table
+from tests.browser.table_page import choose_game, open_table
 
 pytestmark = pytest.mark.reuse_pages
 
@@ -38,7 +38,7 @@ async def test_the_page_of_an_error_is_accessible_and_leads_to_the_lobby(
     await expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
     await axe(page)
     await page.get_by_role("link", name="All tables").click()
-    await expect(page.get_by_role("button", name="Open a table")).to_be_visible()
+    await expect(page.get_by_role("radio", name="Any game")).to_be_visible()
 
 
 @pytest.mark.reuse_pages(False)
@@ -107,6 +107,7 @@ async def test_a_browser_without_room_says_why_no_seat_is_taken(open_page) -> No
     """Without its tokens and random bytes on the disk the player would lose the seat."""
     page = await open_page("/")
     await page.evaluate(FILL)
+    await choose_game(page)
     await page.get_by_label("Your name").fill("Ada")
     await page.get_by_role("combobox", name=re.compile("^Colours")).select_option("dark")
     opening = page.get_by_role("button", name="Open a table")

@@ -152,7 +152,7 @@ async def test_play_on_from_here_brings_every_card_where_it_lay(open_page, serve
     assert (await source.get_attribute("href") or "").endswith(audit)
     await page.keyboard.press("Escape")
     await page.keyboard.press("Shift+L")
-    await page.get_by_role("dialog").get_by_role("button", name="Close the round").tap()
+    await page.get_by_role("dialog").get_by_role("button", name="End the hand").tap()
     # Again is the same moment again, not the deck that was laid out.
     again = page.get_by_role("link", name="Play it again")
     await expect(again).to_have_attribute("href", re.compile(f"&version={before.version}$"))
@@ -182,7 +182,7 @@ async def test_a_private_round_is_played_again_by_its_players_alone(open_page, s
     await hers.tap(stranger.get_by_role("button", name="Open the practice table"))
     await expect(stranger.get_by_role("status")).to_contain_text("There is no table with that id")
     await hers.tap(stranger.get_by_role("link", name="Open an ordinary table instead"))
-    await expect(stranger.get_by_role("button", name="Open a table")).to_be_visible()
+    await expect(stranger.get_by_role("radio", name="Any game")).to_be_visible()
 
 
 async def test_the_finished_list_says_practice(open_page, server) -> None:

@@ -44,7 +44,7 @@ async def test_the_likeliest_choice_of_each_sheet_is_in_view(
     await expect(own_cards(page)).to_have_count(4)
     for opened in (
         own_cards(page).first,
-        place(page, "deck").get_by_role("button"),
+        place(page, "deck").locator(".stack"),
         place(page, "pile:table").get_by_role("button"),
         player(page, "Bob"),
     ):

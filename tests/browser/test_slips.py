@@ -120,13 +120,13 @@ async def test_a_right_click_and_the_menu_key_open_the_menu_of_a_card(
 async def test_public_and_final_actions_are_marked(two_players: TwoPlayers) -> None:
     ada, _ = two_players
     await expect(tool(ada.page, "Play")).to_have_attribute("data-mark", "public")
-    await expect(tool(ada.page, "Close the round")).to_have_count(0)  # never beside others
+    await expect(tool(ada.page, "End the hand")).to_have_count(0)  # never beside others
     await ada.choose(0)
     await tool(ada.page, "More…").click()
     sheet = ada.page.get_by_role("dialog")
     colours = []
     for name, mark in (
-        ("Show to all", "public"), ("Close the round", "final"), ("Discard", None),
+        ("Show to all", "public"), ("End the hand", "final"), ("Discard", None),
     ):  # fmt: skip
         button = sheet.get_by_role("button", name=name)
         assert await button.get_attribute("data-mark") == mark

@@ -72,7 +72,7 @@ def test_another_note_is_its_text() -> None:
     ("kind", "text", "own", "other"),
     [
         ("turn", "1", "It is your turn.", "It is Ada’s turn."),
-        ("dealer_button", "1", "You have the dealer button.", "Ada has the dealer button."),
+        ("dealer_button", "1", "You deal.", "Ada deals."),
         ("clock", "30", "Each turn has 30 seconds now.", "Each turn has 30 seconds now."),
         ("clock", "1", "Each turn has 1 second now.", "Each turn has 1 second now."),
         ("clock", "0", "Turns have no clock now.", "Turns have no clock now."),
@@ -93,8 +93,8 @@ def test_a_marker_says_what_it_means(kind: str, text: str, own: str, other: str)
 
 def test_a_trick_is_won() -> None:
     trick = moved(1, "pile:table", "pile:won:1", 7, 6)
-    assert lines(1, *trick) == ["You won a trick: 2 cards."]
-    assert lines(2, *trick) == ["Ada won a trick: 2 cards."]
+    assert lines(1, *trick) == ["You take 2 cards."]
+    assert lines(2, *trick) == ["Ada takes 2 cards."]
 
 
 def test_a_bot_sits_down() -> None:

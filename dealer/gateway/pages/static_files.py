@@ -72,9 +72,15 @@ PUBLIC = re.compile(r"/(?P<path>(?:client|verify)(?:\.d\.ts|\.js)|client/\w+\.js
 
 _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*$)", re.DOTALL | re.MULTILINE)
 
-_ENDS = re.compile(r"""^\s+|[ \t]+//[^\n"'`]*$""", re.MULTILINE)
-"""Blank lines and indentation, and a comment behind code, which has no quotation mark: with one it
-may be within a string."""
+_ENDS = re.compile(r"""^\s+|[ \t]+//[^\n"'`]*$|/\*\* @type [^*]*\*/ ?""", re.MULTILINE)
+"""Blank lines and indentation, a type within code, and a comment behind code, which has no
+quotation mark: with one it may be within a string."""
+
+_MODULES = re.compile(r"^(?=modules\[)", re.MULTILINE)
+_PRIVATE = re.compile(r"((?:\.|^)(?:static |async |get |set |\*)*#)(\w+)", re.MULTILINE)
+"""A private name of a class, `#name`, which no other module can use: where it is declared, or
+after a dot."""
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 _STYLE_COMMENTS = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
 
@@ -237,7 +243,8 @@ class StaticFiles:
         if file.kind == SCRIPT:
             named = path in self._scripts
             script = combine([path], self._read, at=path) if named else self._read(path)
-            return File(shortened(script.encode()), SCRIPT)
+            modules = _MODULES.split(shortened(script.encode()).decode())
+            return File("".join(map(_with_short_names, modules)).encode(), SCRIPT)
         return File(self._styles(path).encode(), STYLES) if file.kind == STYLES else file
 
     def _read(self, path: str) -> str:
@@ -264,6 +271,17 @@ def shortened(script: bytes) -> bytes:
     A multi-line string must have no line that is blank, or begins like a comment or with spaces.
     """
     return _ENDS.sub("", _COMMENTS.sub("", script.decode())).encode()
+
+
+def _with_short_names(module: str) -> str:
+    """A module without indentation, the private names of whose classes are letters."""
+    names: dict[str, str] = {}
+
+    def short(found: re.Match[str]) -> str:
+        number = len(names)
+        return found[1] + names.setdefault(found[2], f"{_LETTERS[number % 26]}{number // 26 or ''}")
+
+    return _PRIVATE.sub(short, module)
 
 
 def _read(folder: Traversable, prefix: str) -> list[tuple[str, File]]:

@@ -37,6 +37,11 @@ export function showMoment(round, index, { viewer, playing, flight }) {
     titles: (stack) => titleOf(moment, stack),
     marks: marksOf(moment, shown, seesCards),
     shuffling: seesCards ? shufflingOf(moment) : null,
+    around: {
+      seats: [...moment.seats.keys()].sort((a, b) => a - b), own: ownSeat(moment, viewer),
+      names: moment.seats,
+    },
+    played: moment.played,
     flight,
   });
   plot(round, moment);
@@ -53,6 +58,10 @@ export function fitScreen(round) {
   fitTape();
   fitPlot();
 }
+
+/** The seat at the bottom: the viewer's, and otherwise the first one. */
+const ownSeat = ({ seats }, viewer) =>
+  (typeof viewer === "number" ? viewer : Math.min(...seats.keys(), Infinity));
 
 /** The labels of the cards that an event is about. */
 function marksOf({ swap, shuffle, public: event }, shown, seesCards) {

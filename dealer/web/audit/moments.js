@@ -11,6 +11,7 @@
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 
 const EVENT_CHECKS = ["secrets", "tape", "seals", "moves"];
+const TRICK = "pile:table";
 const NO_SLOTS = Object.freeze(new Set());
 
 /** What a page shows in place of what people wrote, where that is withheld. */
@@ -96,11 +97,12 @@ function breakAt(round, fault) {
 
 /**
  * The moments of a round; none if it is open. A moment has its event's version, at, type and public
- * part, and { stacks, seats, shown, known, shuffle, swap }:
+ * part, and { stacks, seats, shown, known, played, shuffle, swap }:
  *
  * stacks   Map: name → cards, bottom first
  * shown    Set of the slots that are public
  * known    Map: seat → Set of the slots that it has seen
+ * played   Map: slot → the seat that put it into a trick first
  * shuffle  the one that is running or was ended by this event: { k, stack, n, algorithm, steps,
  *          before, first, sealed, swaps, laidOut }
  * swap     of CardsSwapped: { step, i, j, words, cards, at }, with `at` the index of its first word
@@ -116,7 +118,8 @@ export function momentsOf(round) {
   round.moments = [];
   let table = {
     stacks: new Map([["deck", round.deck.map((_, place) => -1 - place)]]),
-    seats: round.seats, bots: round.bots, shown: NO_SLOTS, known: new Map(), shuffle: null,
+    seats: round.seats, bots: round.bots, shown: NO_SLOTS, known: new Map(), played: new Map(),
+    shuffle: null,
   };
   for (const leaf of round.leaves) {
     const change = CHANGES[leaf.type]?.(table, leaf.public, round, leaf.version) ?? {};
@@ -204,15 +207,17 @@ function deckSealed({ stacks, shuffle }, { first }, round, version) {
 }
 
 /** Move a card to an index of a stack; the seat whose hand gets it knows it. */
-function moved({ stacks, known }, slot, from, to, place) {
+function moved({ stacks, known, played: before }, slot, from, to, place) {
   const changed = new Map(stacks);
   changed.set(from, stacks.get(from).filter((card) => card !== slot));
   const target = (changed.get(to) ?? []).slice();
   target.splice(place, 0, slot);
   changed.set(to, target);
-  const seat = seatOf(to);
-  if (seat === null) return { stacks: changed };
-  return { stacks: changed, known: learned(known, seat, slot) };
+  const [giver, seat] = [from, to].map(seatOf);
+  const first = giver !== null && to === TRICK && !before.has(slot);
+  const played = first ? new Map(before).set(slot, giver) : before;
+  if (seat === null) return { stacks: changed, played };
+  return { stacks: changed, played, known: learned(known, seat, slot) };
 }
 
 const learned = (known, seat, slot) =>

@@ -1,12 +1,17 @@
 /**
- * The table of a replay: each stack a row of cards, the bottom card first.
+ * The table of a replay: as in play, the players around the felt and the piles in the middle. While
+ * a whole deck lies there, before and in its shuffle, it is a row of cards, the bottom card first.
  *
  * Elements are reused, and only cards that have changed are drawn again, so that scrubbing through
  * a shuffle of 416 cards draws two cards at a time. Cards that moved are animated.
  */
 
 import { drawCard } from "../cards.js";
+import { chipElement, updateChip } from "../chips.js";
 import { element, setAttribute, setText } from "../dom.js";
+import { pileKind } from "../pile_kinds.js";
+import { placesAround, putBeforePlayers } from "../places.js";
+import { hasTricks, spreadInGame } from "../table/game.js";
 import { audit as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 
@@ -19,41 +24,115 @@ const GAP = 0.06; // between two cards, as a part of a card's width
 const MAX_CARD_PX = { few: 50, many: 32, crowd: 22 };
 const CROWD_ACROSS = 16; // cards in a row, at least
 
+const PILED = /^(deck$|pile:(discard$|burn$|won:|pass:))/; // only the top card is seen
+const SIDES = ["top", "left", "middle", "right", "own"];
+
 const stacks = new Map(); // by name, as `emptyStack` makes them
+const areas = Object.fromEntries(
+  SIDES.map((side) => [side, element("div", { class: "area", "data-area": side })]));
+const holders = new Map(); // of a seat: its hand and the piles before it
 let order = "";
 
 /**
  * Draw the stacks.
  *
  * @param {HTMLElement} container
- * @param {Map<string, { card: number, face: string | null }[]>} shown by stack, bottom first
+ * @param {Map<string, { card: number, face: string | null }[]>} all by stack, bottom first
  * @param {object} options
  * @param {(stack: string) => string} options.titles headings
  * @param {Map<number, string>} options.marks "i", "j", "i = j" or "moved", by card
  * @param {{ stack: string, settled: (index: number) => boolean } | null} options.shuffling the
  *   stack that is being shuffled, and which of its places have their final card
+ * @param {{ seats: number[], own: number, names: Map<number, string> }} options.around the taken
+ *   seats, the one below, and the names of the players
+ * @param {Map<number, number>} options.played the seat that has played a card
  * @param {number} options.flight duration of animations in ms; 0 for none
  */
-export function draw(container, shown, { titles, marks, shuffling, flight }) {
-  arrange(container, shown);
+export function draw(container, all, { titles, marks, shuffling, around, played, flight }) {
+  const whole = shuffling?.stack ?? wholeDeck(all);
+  const shown = stacksShown(all, whole, around);
+  arrange(container, shown, whole, around);
   const changed = [];
   for (const [name, cards] of shown) changed.push(...changes(stacks.get(name), cards));
   const from = flight > 0 && changed.length <= 4 * MAX_ANIMATED ? positions(changed) : null;
   for (const [name, cards] of shown) setCards(stacks.get(name), cards);
-  for (const [name, cards] of shown) style(stacks.get(name), name, cards, titles, marks, shuffling);
+  for (const [name, cards] of shown) {
+    const stack = stacks.get(name);
+    style(stack, name, cards, titles, marks, shuffling, whole);
+    const { chip, seat } = stack;
+    if (chip !== null) updateChip(chip, { seat, name: around.names.get(seat) ?? String(seat) });
+    if (isTrick(name)) {
+      const owners = stack.places.map(({ card }) => played.get(card) ?? null);
+      putBeforePlayers(stack.places.map((one) => one.node), owners, fromOwn(around));
+    }
+  }
   if (from !== null) animate(from, flight);
 }
 
-/** Put one element for each stack into the container: the deck, then hands, then piles. */
-function arrange(container, shown) {
-  const names = [...shown.keys()].sort(compareStacks);
-  if (order === names.join()) return;
-  order = names.join();
-  for (const name of names) if (!stacks.has(name)) stacks.set(name, emptyStack(name));
-  for (const name of [...stacks.keys()]) if (!shown.has(name)) stacks.delete(name);
-  container.replaceChildren(...names.map((name) => stacks.get(name).node));
+/** The seats around the table from the own one on. */
+const fromOwn = ({ seats, own }) =>
+  [...seats.filter((seat) => seat >= own), ...seats.filter((seat) => seat < own)];
+
+const isTrick = (name) => name === "pile:table" && hasTricks();
+
+/** The deck while all cards are in it; null once one has left it. */
+function wholeDeck(all) {
+  const out = [...all].some(([name, cards]) => name !== "deck" && cards.length > 0);
+  return out ? null : "deck";
 }
 
+/** What is drawn: no empty piles but the trick, and each player's hand, unless a deck lies open. */
+function stacksShown(all, whole, { seats }) {
+  const shown = new Map([...all].filter(([, cards]) => cards.length > 0));
+  if (whole !== null) return shown;
+  for (const seat of seats) if (!shown.has(`hand:${seat}`)) shown.set(`hand:${seat}`, []);
+  if (hasTricks() && !shown.has("pile:table")) shown.set("pile:table", []);
+  return shown;
+}
+
+/** Put one element for each stack where it is around the table. */
+function arrange(container, shown, whole, { seats, own }) {
+  const names = [...shown.keys()].sort(compareStacks);
+  const now = [...names, whole, own, ...seats].join();
+  if (order === now) return;
+  order = now;
+  for (const name of names) if (!stacks.has(name)) stacks.set(name, emptyStack(name));
+  for (const name of [...stacks.keys()]) if (!shown.has(name)) stacks.delete(name);
+  const sides = sidesOf(names, seats, own);
+  for (const area of Object.values(areas)) area.replaceChildren();
+  holders.clear();
+  for (const [seat, side] of whole === null ? sides : []) holderIn(areas[side], seat);
+  for (const name of names) {
+    const seat = seatOf(name) ?? pileKind(name).seat;
+    const area = whole !== null || seat === null ? areas.middle : areas[sides.get(seat) ?? "top"];
+    if (area === areas.middle) area.append(stacks.get(name).node);
+    else holderIn(area, seat).append(stacks.get(name).node);
+  }
+  setAttribute(container, "data-whole", whole !== null);
+  setAttribute(container, "data-columns",
+    names.some((name) => spreadInGame(name.slice(5)) === "down"));
+  container.replaceChildren(...SIDES.map((side) => areas[side]));
+}
+
+function holderIn(area, seat) {
+  if (!holders.has(seat)) holders.set(seat, element("div", { class: "place" }));
+  const holder = holders.get(seat);
+  if (holder.parentElement !== area) area.append(holder);
+  return holder;
+}
+
+/** At which side each seat is, from the own one on. */
+function sidesOf(names, seats, own) {
+  const all = new Set([...seats, ...names.map(seatOf).filter((seat) => seat !== null)]);
+  const rank = (seat) => (seat > own ? seat - own : seat - own + 2 ** 32);
+  const others = [...all].filter((seat) => seat !== own).sort((a, b) => rank(a) - rank(b));
+  const places = placesAround(others.length);
+  const sides = new Map([[own, "own"]]);
+  others.forEach((seat, index) => sides.set(seat, places.of(index).side));
+  return sides;
+}
+
+/** The deck, then hands, which are around it in their order, then piles. */
 const rank = (name) => (name === "deck" ? 0 : seatOf(name) !== null ? 1 : 2);
 
 function compareStacks(a, b) {
@@ -65,9 +144,11 @@ function emptyStack(name) {
   const title = element("b", {});
   const count = element("span", {});
   const list = element("ol", {});
+  const seat = seatOf(name);
+  const chip = seat === null ? null : chipElement();
   const node = element("div", { class: "stack", "data-stack": name, role: "group" },
-    element("h3", {}, title, " ", count), list);
-  return { node, title, count, list, places: [] };
+    element("h3", {}, chip, title, " ", count), list);
+  return { node, title, chip, seat, count, list, places: [] };
 }
 
 /** The places that are drawn and will have another card. */
@@ -95,14 +176,21 @@ function setCards(stack, cards) {
   });
 }
 
-function style(stack, name, cards, titles, marks, shuffling) {
+function style(stack, name, cards, titles, marks, shuffling, whole) {
   const { node, places } = stack;
   const isShuffling = shuffling?.stack === name;
-  const wide = name === "deck" || isShuffling || cards.length > 26;
-  node.classList.toggle("wide", wide);
-  node.classList.toggle("suits", wide && cards.length > 13 && cards.length <= CROWD);
-  node.classList.toggle("small", !wide);
-  node.classList.toggle("shuffling", isShuffling);
+  const wide = name === whole;
+  const column = spreadInGame(name.slice(5)) === "down";
+  const own = node.closest(".area") === areas.own;
+  const spread = stack.seat === null && (spreadInGame(name.slice(5)) ?? !PILED.test(name));
+  const classes = {
+    wide, suits: wide && cards.length > 13 && cards.length <= CROWD, shuffling: isShuffling,
+    hand: stack.seat !== null, small: !wide && stack.seat !== null && !own, column,
+    trick: !wide && isTrick(name), spread: spread && !column && !isTrick(name),
+    piled: !wide && !spread && !column && stack.seat === null,
+  };
+  node.className = ["stack", ...Object.keys(classes).filter((one) => classes[one])].join(" ");
+  node.style.setProperty("--n", String(Math.max(2, cards.length)));
   setText(stack.title, titles(name));
   setText(stack.count, texts.cards({ count: cards.length }));
   setAttribute(node, "aria-label", texts.stackLabel({

@@ -4,21 +4,26 @@ import { element, field, setText } from "../dom.js";
 import { fetchJson } from "../server_url.js";
 import { loadPack, usePack } from "../packs.js";
 import { inLanguage, lobby as texts } from "../texts.js";
-import { tile } from "./tiles.js";
+import { inOrder, tile } from "./tiles.js";
 
 const DECKS = ["52", "54", "36", "32", "24"];
 const SHORT_DECKS = { 36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK" };
 const OF_GAME = "game";
 const PACK = "pack:";
 
-/** The fields of the form that follow the player's name. */
+/** The games, of which none is chosen beforehand; all else opens below the one that is tapped. */
 export class Choices {
   /** @type {Map<string, any>} the games of `/games.json` by name */
   #games = new Map();
+  #name;
+  #button;
   #onPack;
+  #byPointer = false; // keys go from game to game, and stay there
+  #any = tile(null);
   #tiles = element("fieldset", { class: "tiles" },
-    element("legend", {}, texts.game), tile(null));
-  #gameMeans = hint("game-means", texts.anyGameMeans);
+    element("legend", { class: "visually-hidden" }, texts.game), this.#any);
+  #opened = element("div", { class: "opened", hidden: true });
+  #gameMeans = hint("game-means", "");
   #tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
   #seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
   #deck = select("deck", DECKS.map((value) => [value, texts.decks[value]]));
@@ -32,38 +37,53 @@ export class Choices {
   #watched = element("input", { type: "checkbox", name: "watched", checked: true });
   #collects = element("input", { type: "checkbox", name: "collects" });
 
-  /** @param {(pack: import("../packs.js").Pack | null) => void} onPack another pack is chosen */
-  constructor(onPack) {
+  /**
+   * @param {object} start
+   * @param {HTMLElement} start.row with the player's name and the button
+   * @param {HTMLInputElement} start.name
+   * @param {HTMLElement} start.button which says what it opens
+   * @param {(pack: import("../packs.js").Pack | null) => void} onPack another pack is chosen
+   */
+  constructor({ row, name, button }, onPack) {
+    this.#name = name;
+    this.#button = button;
     this.#onPack = onPack;
-    explain(this.#tiles, this.#gameMeans, () => this.#gameText());
     explain(this.#preset, this.#presetMeans, () => texts.presetMeans[this.#preset.value]);
     explain(this.#entropy, this.#entropyMeans, () => texts.entropyMeans[this.#entropy.value]);
-    this.#tiles.addEventListener("change", () => this.#onGame());
+    this.#tiles.setAttribute("aria-describedby", this.#gameMeans.id);
+    this.#tiles.addEventListener("change", ({ target }) => {
+      if (target.name === "game") this.#onGame();
+    });
+    this.#tiles.addEventListener("click", ({ detail }) => {
+      this.#byPointer = detail > 0; // the change comes next
+    });
     this.#deck.addEventListener("change", () => this.#onDeck());
+    this.#opened.append(row, this.#gameMeans, this.#details());
     this.#loadLists();
   }
 
-  /** The elements of the form. */
-  get elements() {
+  /** The element of the form. */
+  get element() {
+    return this.#tiles;
+  }
+
+  #details() {
     const choice = (input, label) => element("label", { class: "choice wide" }, input, label);
-    return [
-      this.#tiles, this.#gameMeans,
-      element("details", {}, element("summary", {}, texts.choose), element(
-        "div", { class: "more" },
-        field(texts.tableName, this.#tableName, { class: "field wide" }),
-        field(texts.seats, this.#seats),
-        field(texts.shoe, this.#shoe),
-        field(texts.deck, this.#deck, { class: "field wide" }),
-        field(texts.preset, this.#preset, { class: "field wide" }),
-        this.#presetMeans,
-        field(texts.entropy, this.#entropy, { class: "field wide" }),
-        this.#entropyMeans,
-        choice(this.#listed, texts.listed),
-        choice(this.#invited, texts.invited),
-        choice(this.#watched, texts.watched),
-        choice(this.#collects, texts.collects),
-      )),
-    ];
+    return element("details", {}, element("summary", {}, texts.choose), element(
+      "div", { class: "more" },
+      field(texts.tableName, this.#tableName, { class: "field wide" }),
+      field(texts.seats, this.#seats),
+      field(texts.shoe, this.#shoe),
+      field(texts.deck, this.#deck, { class: "field wide" }),
+      field(texts.preset, this.#preset, { class: "field wide" }),
+      this.#presetMeans,
+      field(texts.entropy, this.#entropy, { class: "field wide" }),
+      this.#entropyMeans,
+      choice(this.#listed, texts.listed),
+      choice(this.#invited, texts.invited),
+      choice(this.#watched, texts.watched),
+      choice(this.#collects, texts.collects),
+    ));
   }
 
   /** The arguments of the client's `open`; an empty name if none was given. */
@@ -83,13 +103,12 @@ export class Choices {
     const lists = await Promise.all(["packs.json", "games.json"].map(fetchJson));
     const [packs, games] = lists.map((list) => list ?? []);
     this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, inLanguage(title))));
-    games.sort((a, b) => inLanguage(a.title).localeCompare(inLanguage(b.title)));
     for (const game of games) this.#games.set(game.game, game);
-    this.#tiles.lastElementChild.before(...games.map(tile));
+    this.#any.before(...inOrder(games).map(tile));
   }
 
   #chosenGame() {
-    return this.#games.get(this.#tiles.querySelector(":checked").value) ?? null;
+    return this.#games.get(this.#tiles.querySelector("[name=game]:checked").value) ?? null;
   }
 
   #gameText() {
@@ -100,9 +119,21 @@ export class Choices {
       : texts.gameMeans({ min, max, best, cards });
   }
 
+  /** Open the form below the chosen tile. A pointer goes on to a name that is missing. */
+  #open() {
+    this.#tiles.querySelector(".tile:has(:checked)").after(this.#opened);
+    this.#opened.hidden = false;
+    if (this.#byPointer && this.#name.value === "") this.#name.focus();
+    if (this.#byPointer) this.#opened.scrollIntoView({ block: "nearest" });
+  }
+
   /** A game sets the deck, the seats and the rules, which the player may change afterwards. */
   #onGame() {
     const game = this.#chosenGame();
+    this.#open();
+    setText(this.#gameMeans, this.#gameText());
+    setText(this.#button, game === null ? texts.open
+      : texts.play({ game: inLanguage(game.title) }));
     this.#deck.querySelector(`[value="${OF_GAME}"]`)?.remove();
     if (game !== null) {
       this.#deck.prepend(option(OF_GAME, texts.deckOfGame({ cards: game.cards })));

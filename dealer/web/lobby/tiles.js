@@ -1,4 +1,7 @@
-/** The games of the lobby as tiles with a picture and the number of players; "Any game" is last. */
+/**
+ * The games of the lobby as tiles with a picture and the number of players: those that most people
+ * know come first, and "Any game" is last.
+ */
 
 import { drawCard } from "../cards.js";
 import { element } from "../dom.js";
@@ -8,7 +11,15 @@ import { inLanguage, lobby as texts } from "../texts.js";
 /** The picture of a game whose file has none; null is a card face down. */
 const PICTURE = ["As", "Kd"];
 const ANY = [null, null];
+const FIRST = ["hearts", "holdem", "go-fish", "klondike", "crazy-eights", "gin-rummy"];
 const MOST = 5; // cards of a picture, which is a whole deck where the file has none
+
+/** The games of `/games.json` in the order of their tiles. */
+export function inOrder(games) {
+  const rank = ({ game }) => (FIRST.indexOf(game) + 1 || FIRST.length + 1);
+  const byTitle = (a, b) => inLanguage(a.title).localeCompare(inLanguage(b.title));
+  return games.toSorted((a, b) => rank(a) - rank(b) || byTitle(a, b));
+}
 
 /**
  * The tile of a game, a radio button.
@@ -19,9 +30,7 @@ export function tile(game) {
   const title = game === null ? texts.anyGame : inLanguage(game.title);
   return element(
     "label", { class: "tile" },
-    element("input", {
-      type: "radio", name: "game", value: game?.game ?? "", checked: game === null,
-    }),
+    element("input", { type: "radio", name: "game", value: game?.game ?? "" }),
     picture(game),
     element("span", { class: "title", dir: "auto" }, title),
     element("span", { class: "muted" }, playersOf(game)),

@@ -1,9 +1,13 @@
 /** Modal dialogs. Escape, the browser's Back, and a press outside of a dialog dismiss it. */
 
 import { element } from "../dom.js";
+import { addStyles } from "../late_styles.js";
 import { table as texts } from "../texts.js";
 import { dismissedByBack } from "./back_button.js";
 import { scrollCue } from "./scroll_cue.js";
+
+/** Load the styles of dialogs, which are not needed to see the table. */
+export const addDialogStyles = () => addStyles("table/dialogs.css");
 
 /**
  * Show a dialog, and wait until it is closed.
@@ -15,7 +19,8 @@ import { scrollCue } from "./scroll_cue.js";
  * @param {string} [options.name] its CSS class
  * @returns {Promise<any>} what `close` was called with; null if the dialog was dismissed
  */
-export function dialog(title, fill, { alert = false, name = "" } = {}) {
+export async function dialog(title, fill, { alert = false, name = "" } = {}) {
+  await addDialogStyles();
   return new Promise((resolve) => {
     let answer = null;
     const close = (given = null) => {

@@ -18,6 +18,7 @@ const ELSEWHERE = new Set(["not_seen", "other_client"]);
 
 export class FairnessBadge {
   #page;
+  #container;
   #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
   #words = element("span", { class: "words" });
   #signs = [element("span", {}), element("span", {})]; // on phones only one of them is seen
@@ -26,6 +27,7 @@ export class FairnessBadge {
 
   constructor(container, page) {
     this.#page = page;
+    this.#container = container;
     this.#button.setAttribute("aria-keyshortcuts", "m");
     const [before, after] = this.#signs;
     this.#button.append(element("span", {}, before, this.#words, after), " ", this.#details);
@@ -40,6 +42,8 @@ export class FairnessBadge {
     const state = result !== "no" && table.practice !== null ? "practice"
       : late ? "late" : result === "yes" && isHouseOnly(table) ? "house" : result;
     setAttribute(this.#button, "data-state", state);
+    this.#put(["practice", "no"].includes(state));
+    setAttribute(this.#button, "title", texts.badge[state]);
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
     const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
@@ -49,6 +53,17 @@ export class FairnessBadge {
     setText(after, state === "yes" ? SIGNS.yes : "");
     setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
     if (this.#list.isConnected) this.#drawList();
+  }
+
+  /** A mark at the deck; words, and the mark where no deck lies, in a corner of the felt. */
+  #put(inWords) {
+    const deck = this.#container.querySelector('li[data-stack="deck"]');
+    const isMark = this.#container.dataset.layout !== undefined && !inWords;
+    const place = isMark ? deck ?? this.#container : this.#container;
+    if (this.#button.parentElement === place) return;
+    const focused = this.#button === document.activeElement;
+    place.append(this.#button);
+    if (focused) this.#button.focus();
   }
 
   #drawList() {

@@ -84,11 +84,31 @@ export const turnsOnto = () => (preset?.turn === undefined ? null : `pile:${pres
 /** What a round gave each player, by the game: a rule for `result.js`; null if it says nothing. */
 export const resultRule = () => preset?.result ?? null;
 
+/**
+ * The title of the game's deal that lays `count` cards on a pile where `lying` are; null if it has
+ * none.
+ */
+export function titleOfDeal(name, lying, count) {
+  const found = preset?.deal.find(({ title, when, piles }) => title !== undefined &&
+    when?.[name] === lying && piles.some((one) => one.name === name && one.count === count));
+  return found === undefined ? null : inLanguage(found.title);
+}
+
+/** Whether the game's deals burn cards, which goes without saying. */
+export const burnsByDealing = () =>
+  preset?.deal.some(({ piles }) => piles.some(({ name }) => name === "burn")) ?? false;
+
+/** Whether the hands are compared at the end, after several deals, and some have folded before. */
+export const comparesHands = () => resultRule() === null && (preset?.deal.length ?? 0) > 1;
+
 /** The title of the game's first deal; null if it has none. */
 export function titleOfFirstDeal() {
   const title = preset?.deal[0]?.title;
   return title === undefined ? null : inLanguage(title);
 }
+
+/** Whether one may play the game alone. */
+export const isForOne = () => preset?.players.min === 1;
 
 /** Whether the game deals no cards to players, who need no room for a hand. */
 export const hasNoHands = () =>

@@ -1,14 +1,13 @@
 /** The player's own hand: tap or space selects a card; dragging, or alt and arrow keys, move it. */
 
 import { cardElement, cardName, drawCard } from "../cards.js";
+import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
-import {
-  chipElement, marksElement, marksOf, marksText, updateChip, updateMarks,
-} from "./seat_marks.js";
+import { marksElement, marksOf, marksText, updateMarks } from "./seat_marks.js";
 import { cardsShown, handOf, nameAt, pilesOfSeat, shownRound } from "./selectors.js";
 
 const SORT_KEYS = { suit: "t", rank: "n" };
@@ -18,6 +17,7 @@ export class Hand {
   #title = element("h2", { id: "hand-title" });
   #chip = chipElement();
   #marks = marksElement();
+  #turn = element("b", { class: "your-turn", hidden: true }, texts.yourTurn);
   #marksText = element("p", { id: "own-marks", class: "visually-hidden" });
   #before = element("span", { class: "before" });
   #bubble = bubbleElement();
@@ -43,7 +43,7 @@ export class Hand {
     new ResizeObserver(() => this.#show(this.chosen)).observe(this.#list);
     container.append(
       element("div", { class: "hand-head" },
-        this.#chip, this.#title, this.#marks, this.#before, element("div", {
+        this.#chip, this.#title, this.#turn, this.#marks, this.#before, element("div", {
           class: "sorts", role: "group", "aria-label": texts.sort,
         }, ...this.#sortButtons), this.#bubble),
       element("div", { class: "hand-frame scroll-frame" }, this.#list),
@@ -119,6 +119,7 @@ export class Hand {
     updateMarks(this.#marks, marks);
     setText(this.#marksText, texts.ownMarks({ seat: table.seat, marks: marksText(marks) || null }));
     setAttribute(this.#list.closest("#own"), "data-turn", marks.turn);
+    this.#turn.hidden = !marks.turn;
     drawSeatPiles(this.#before, this.#page, pilesOfSeat(table.state, table.seat));
     bubbles.draw(this.#bubble, table.seat);
   }

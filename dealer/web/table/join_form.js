@@ -89,11 +89,13 @@ export class JoinForm {
   #status = element("p", { role: "status" });
   #title = element("h2", {});
   #collects = element("p", { class: "muted" }, texts.hostCollects);
+  #isInvited;
 
   constructor(container, page) {
     this.#page = page;
     this.#container = container;
     this.#name.value = storedName() || page.greeting.name;
+    this.#isInvited = page.invite !== null || page.greeting.by !== "";
     this.#inviteField = field(texts.inviteHere, this.#invite);
     container.append(element(
       "form", { class: "panel", onsubmit: (event) => this.#onSubmit(event) },
@@ -118,8 +120,16 @@ export class JoinForm {
     this.#drawRemoval();
     this.#seat.parentElement.hidden = free.length < 2;
     this.#drawSeats(free);
+    this.#focusOnce();
     const invited = table === null || table.state.invited;
     this.#inviteField.hidden = !invited || this.#page.invite !== null || table?.host === true;
+  }
+
+  /** A player who came by an invitation writes a name; a spectator keeps the page's keys. */
+  #focusOnce() {
+    if (!this.#isInvited || this.#submit.disabled) return;
+    this.#isInvited = false;
+    this.#name.focus({ preventScroll: true });
   }
 
   /** A player who was removed for a reason comes back, under any name, when the host allows it. */

@@ -4,18 +4,22 @@ import { element, safeText, setText, svgElement } from "../dom.js";
 import { tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
+import { isForOne } from "./game.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const QUIET_ZONE = 4; // modules
 
+/** @type {(close: () => void) => void} for a dialog that only the player closes */
+const leaveOpen = () => {};
+
 /**
  * Show the link by which others come to this table; nothing at a closed one. With `place` it is for
- * one seat, and with `name` for the player of that name.
+ * one seat, and with `name` for the player of that name. `opened` gets what closes the dialog.
  *
  * @param {any} page
- * @param {{ place?: number | null, name?: string }} [invited]
+ * @param {{ place?: number | null, name?: string, opened?: (close: () => void) => void }} [invited]
  */
-export async function showInvitation(page, { place = null, name = "" } = {}) {
+export async function showInvitation(page, { place = null, name = "", opened = leaveOpen } = {}) {
   const { table } = page;
   if (table.closed) return;
   const secret = table.invite ?? page.invite;
@@ -24,7 +28,23 @@ export async function showInvitation(page, { place = null, name = "" } = {}) {
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
   const title = place === null ? texts.inviteTitle : texts.links.inviteTo({ seat: place });
-  await showLink(page, { title, intro, shared: true }, new URLSearchParams(filled));
+  await showLink(page, { title, intro, shared: true, opened }, new URLSearchParams(filled));
+}
+
+/**
+ * At a new table show the invitation until the first player comes; not where one plays alone, nor in
+ * the page of another site, which brings its own players.
+ */
+export async function inviteFirst(page) {
+  const { table } = page;
+  const isOthers = parent !== window || !table.host || table.practice !== null;
+  if (isOthers || table.seats.size > 1 || isForOne()) return;
+  let stop = () => {};
+  const opened = (close) => {
+    stop = table.on("changed", () => table.seats.size > 1 && close());
+  };
+  await showInvitation(page, { opened });
+  stop();
 }
 
 /** Show the link by which the player continues on another device. */
@@ -37,7 +57,7 @@ export async function showOwnLink(page) {
  * Show a link to this table as a QR code and as text, with a button that copies it. With `shared` the
  * first is the share sheet, on devices that have one.
  */
-async function showLink(page, { title, intro, shared = false }, members) {
+async function showLink(page, { title, intro, shared = false, opened = leaveOpen }, members) {
   const fragment = members.size === 0 ? "" : `#${members}`;
   const link = tableUrl(page.table.id, fragment);
   const status = element("p", { role: "status", class: "muted" });
@@ -60,7 +80,7 @@ async function showLink(page, { title, intro, shared = false }, members) {
   };
   const shares = shared && typeof navigator.share === "function";
   const local = LOOPBACK.includes(location.hostname);
-  await dialog(title, () => [
+  const contents = () => [
     shares ? element("button", {
       class: "primary share", type: "button", autofocus: true, onclick: share,
     }, texts.links.share) : "",
@@ -73,7 +93,11 @@ async function showLink(page, { title, intro, shared = false }, members) {
     status,
     local ? element("details", { class: "muted" },
       element("summary", {}, texts.inviteLocalOnly), element("p", {}, texts.inviteFromOthers)) : "",
-  ]);
+  ];
+  await dialog(title, (close) => {
+    opened(close);
+    return contents();
+  });
 }
 
 /**

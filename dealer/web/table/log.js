@@ -60,8 +60,9 @@ export class Log {
   }
 
   draw() {
-    const lines = this.#lines.all.slice(-MAX_SHOWN);
-    reconcile(this.#list, lines, {
+    const lines = this.#lines.all.slice(-MAX_SHOWN).filter((line) => line.text(cardSign) !== null);
+    // Whose turn it is, is seen at the chips, and only said to those who do not see them.
+    reconcile(this.#list, lines.filter(({ kind }) => kind !== "turn"), {
       key: ({ id }) => id,
       create: ({ at, kind }) => element(
         "div", { "data-kind": kind }, timeElement(at), element("span", {})),

@@ -4,12 +4,13 @@
  * when its event happened: who takes a seat later has not made its earlier moves.
  */
 
+import { cardSign } from "../cards.js";
 import { markerIn } from "../client/markers.js";
 import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
 import { list, table as texts } from "../texts.js";
 import { PRACTICE_RULE, SEAT_GIVEN_UP, seatOf } from "../verify.js";
-import { titleInGame } from "./game.js";
+import { burnsByDealing, spreadInGame, titleInGame, titleOfDeal } from "./game.js";
 import { seatChangeIn } from "./history.js";
 import { changeSentence, markerSentence, seatSentence } from "./seat_lines.js";
 import { passedTo, pileName, wonBy } from "./selectors.js";
@@ -21,7 +22,8 @@ const lines = texts.logLines;
  * @property {number} id stays the same while the line grows
  * @property {number} at time in milliseconds
  * @property {boolean} live
- * @property {(nameOf: (code: string) => string) => string} text with names for card codes
+ * @property {(nameOf: (code: string) => string) => string | null} text with names for card
+ *   codes; null for what goes without saying
  * @property {string} [kind] of a note
  * @property {string | null} [audit] path of the audit page for it, relative to the table's
  * @property {any} [shuffle]
@@ -72,6 +74,8 @@ export class LogLines {
   #people = new People(new Map(), null);
   #takenAt = new Map(); // versions of the newest SeatTaken, by seat
   #passers = new Map(); // names by slot, of those who passed its card
+  /** @type {Map<string, number>} how many cards lie in each pile */
+  #lying = new Map();
   #ownSeat;
   #lastId = 0;
   #movedAt = 0; // the version of the SeatTaken by which a player moves
@@ -100,6 +104,7 @@ export class LogLines {
   add(event, { seats, stackOf }) {
     this.#setPeople(event, seats);
     const { type, at, public: data } = event;
+    if (type === "RoundOpened") this.#lying.clear();
     if (type === "TableOpened" && PRACTICE_RULE in data.rules) this.#laidOutAt = at;
     else if (at === this.#laidOutAt && !(type in SHUFFLE_EVENTS)) return;
     if (type === "CardDrawn" || type === "CardMoved" || type === "CardPeeked") this.#addCard(event);
@@ -216,10 +221,13 @@ export class LogLines {
       const back = type === "CardDrawn" && before?.type === "CardMoved" && before.to === from &&
         before.from === `hand:${data.seat}` && before.cards.some(({ slot }) => slot === data.slot);
       const people = this.#people;
-      const move = { type, from, to, seat: data.seat, cards: [], back, passers: [], people };
+      const lying = this.#lying.get(to) ?? 0;
+      const move = { type, from, to, seat: data.seat, cards: [], back, passers: [], people, lying };
       line = this.#push({ at, live, move, text: (nameOf) => moveText(move, nameOf) });
     }
     line.move.cards.push({ slot: data.slot, seat: data.seat, card });
+    this.#lying.set(from, (this.#lying.get(from) ?? 0) - 1);
+    this.#lying.set(to, (this.#lying.get(to) ?? 0) + 1);
     const passer = this.#passers.get(data.slot);
     if (passedTo(to) !== null) this.#passers.set(data.slot, this.#people.name(seatOf(from)));
     else if (passer && !line.move.passers.includes(passer)) line.move.passers.push(passer);
@@ -276,13 +284,21 @@ function cardsText(cards, nameOf) {
   return known.length === cards.length ? list(known) : lines.cards({ count: cards.length });
 }
 
+/** The cards as they lie beside each other. */
+function rowText(cards, nameOf) {
+  const known = cards.map(({ card }) => card).filter((card) => card !== null).map(nameOf);
+  return known.length < cards.length ? lines.cards({ count: cards.length })
+    : known.join(nameOf === cardSign ? " " : ", ");
+}
+
 function tookBack(people, seat, what) {
   const by = seat === 0 ? lines.theHost : people.name(seat);
   const own = seat !== 0 && seat === people.own;
   return (own ? lines.youTookBack : lines.tookBack)({ by, what });
 }
 
-function moveText({ type, from, to, seat, cards, back, passers, people }, nameOf) {
+/** Null for what goes without saying: cards burned by a deal, and those that lay out columns. */
+function moveText({ type, from, to, seat, cards, back, passers, people, lying }, nameOf) {
   const what = cardsText(cards, nameOf);
   if (type === "CardPeeked") {
     const own = seat === people.own;
@@ -296,11 +312,17 @@ function moveText({ type, from, to, seat, cards, back, passers, people }, nameOf
     return (own ? lines.youGot : lines.got)({ what, by, name: people.name(taker) });
   }
   const some = lines.cards({ count: cards.length });
-  if (to === "pile:burn" && from === "deck") return lines.burned({ what: some });
+  const name = pileName(to);
+  if (from === "deck" && taker === null) {
+    if (to === "pile:burn") return burnsByDealing() ? null : lines.burned({ what: some });
+    if (spreadInGame(name) === "down") return null;
+    const title = titleOfDeal(name, lying, cards.length) ?? titleInGame(name);
+    if (title !== null) return lines.turnedUp({ title, what: rowText(cards, nameOf) });
+  }
   const winner = wonBy(to);
   if (winner !== null && giver === null) {
-    return winner === people.own ? lines.youWonTrick({ what })
-      : lines.wonTrick({ name: people.name(winner), what });
+    const row = { what: rowText(cards, nameOf), name: people.name(winner) };
+    return winner === people.own ? lines.youWonTrick(row) : lines.wonTrick(row);
   }
   if (giver === null) {
     return lines.moved({ what, from: people.stack(from), to: people.stack(to) });

@@ -8,7 +8,6 @@
 import { HouseCheated, Refused, browserStore } from "../client.js";
 import { addCardPictures } from "../late_styles.js";
 import { REMOVED, keepOwnTable, persistent, stored } from "../page_storage.js";
-import { addPips } from "../pips.js";
 import { errorText, table as texts } from "../texts.js";
 import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
@@ -17,7 +16,7 @@ import { openPile, turnOfColumn } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
 import { Clicks } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
-import { dialog } from "./dialogs.js";
+import { addDialogStyles, dialog } from "./dialogs.js";
 import { Dragging } from "./dragging.js";
 import { connectWithRetry, enter, hasJustJoined, showStorageNotice } from "./entrance.js";
 import { FairnessBadge, accusation, showFraud } from "./fairness_badge.js";
@@ -27,7 +26,7 @@ import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
 import { isRemoval } from "./history.js";
 import { JoinForm, keepRemoval, storedName, takeLink } from "./join_form.js";
-import { showInvitation } from "./links.js";
+import { inviteFirst, showInvitation } from "./links.js";
 import { Log, announcer } from "./log.js";
 import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
@@ -46,6 +45,7 @@ import { TurnClock } from "./turn_clock.js";
 import { Turns } from "./turns.js";
 
 const MAX_COUNT = 52;
+const PIPS = new URL("../pips.js", import.meta.url).href;
 
 /** @returns {any} */
 const find = (selector) => document.querySelector(selector);
@@ -73,9 +73,11 @@ class TablePage {
   #house = null;
   #banner = new ConnectionBanner(find("#connection"));
   #joinForm = new JoinForm(find("#join"), this);
+  #arriving = hasJustJoined(this.id);
   #parts = [];
   #drawnState = null;
   #drawScheduled = false;
+  #isComplete = false;
   #kept = ""; // of the table, as the lobby lists it
   /** @type {Promise<any>} */
   #pending = Promise.resolve(); // settles when every action so far is done or refused
@@ -105,7 +107,7 @@ class TablePage {
     this.#house = await connectWithRetry(
       options, () => this.#banner.show(texts.connection.connecting));
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
-    const returning = this.#house.kept(this.id).seat !== null && !hasJustJoined(this.id);
+    const returning = this.#house.kept(this.id).seat !== null && !this.#arriving;
     try {
       const { table, refusal } = await enter(this.#house, this.id, this.#link);
       if (refusal !== null) this.showToast(refusal);
@@ -232,6 +234,7 @@ class TablePage {
     const { table } = this;
     const before = this.#drawnState === null ? null : positionsOf(this.#drawnState);
     this.markers = table.markers;
+    this.#loadTheRest();
     for (const part of this.#parts) part.draw();
     this.#joinForm.draw();
     const handless = hasNoHands() && table.round !== null && this.hand.slots.length === 0;
@@ -241,6 +244,14 @@ class TablePage {
     for (const part of this.#parts) part.measure?.();
     this.#drawnState = table.state;
     this.#keepOwn();
+  }
+
+  /** Pips come before the cards do, and dialogs' styles: who only looks in first sees the table. */
+  #loadTheRest() {
+    if (this.#isComplete || (this.table.seat ?? this.table.round) === null) return;
+    this.#isComplete = true;
+    addDialogStyles();
+    import(PIPS).then(({ addPips }) => addPips(), () => {}); // without: one large suit
   }
 
   /** The lobby lists the tables at which this browser has a seat. */
@@ -287,8 +298,7 @@ class TablePage {
     this.draw();
     followOffers(this);
     addCardPictures();
-    addPips();
-    loadPresentation(this, find("#notice"));
+    loadPresentation(this, find("#notice")).then(() => this.#arriving && inviteFirst(this));
   }
 
   #build() {

@@ -20,7 +20,7 @@ export function nextStep(page, names) {
   const mayDo = (name) => isVisible(actionNamed(name), table);
   const isPossible = (name) => disabledReason(actionNamed(name), page) === null;
   const step = (name, label = null) => ({ name, label: label ?? texts.actions[name] });
-  if (isOver(table) && mayDo("closeRound")) return step("closeRound", texts.endHand);
+  if (isOver(table) && mayDo("closeRound")) return step("closeRound");
   if (!isSealed(table.state, "deck") && mayDo("shuffle") && isPossible("shuffle")) {
     return step("shuffle");
   }

@@ -2,19 +2,16 @@
 
 import { cardElement, cardName, cardSign, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
+import { putBeforePlayers } from "../places.js";
 import { table as texts } from "../texts.js";
 import { hasTricks, spreadInGame } from "./game.js";
 import { playedBy } from "./history.js";
-import { colourOf } from "./seat_marks.js";
 import { cardsShown, pileName, seatOfPile, seatsInOrder } from "./selectors.js";
 import { leadingCard } from "./trick.js";
 import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const MAX_COLUMN = 24; // of a column
-const TILT = 0.28; // of many players' cards: the upper and the lower one are not one above the other
-const BESIDE = 0.4; // of a card's width: what another card of the same player leaves visible
-const CROSS = 4; // players whose cards need it only where the room is low
 const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
 
 /**
@@ -44,11 +41,12 @@ export function updatePile(item, page) {
   const [column, spread] = [isColumn(name), isSpread(name)];
   setAttribute(item, "data-column", column);
   setAttribute(item, "data-spread", spread && !column);
-  const trick = name === "pile:table" && hasTricks();
+  const trick = isTrickPile(name);
   item.classList.toggle("trick", trick);
   item.classList.toggle("open", spread && !column && !trick);
   const shuffling = state.round?.shuffle?.stack === name;
   const shown = cards.slice(column ? -MAX_COLUMN : spread ? -MAX_SPREAD : shuffling ? -3 : -1);
+  item.style.setProperty("--n", String(Math.max(2, shown.length)));
   setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
   setAttribute(item, "data-shuffling", shuffling);
   setAttribute(item, "data-drag", state.round !== null && cards.length > 0 ? name : null);
@@ -66,7 +64,9 @@ export function updatePile(item, page) {
       if (trick) setAttribute(picture, "data-leads", card.slot === leading?.slot);
     },
   });
-  if (trick) putBeforePlayers([...pictures.children], page.table, shown);
+  if (!trick) return;
+  const owners = shown.map(({ slot }) => playedBy(page.table, slot)?.seat ?? null);
+  putBeforePlayers([...pictures.children], owners, seatsInOrder(page.table));
 }
 
 /** Draw the piles before a seat as the children of `container`. */
@@ -76,33 +76,6 @@ export function drawSeatPiles(container, page, piles) {
     key: (name) => name,
     create: (name) => pileElement(name, () => page.onPileTap(name), "span"),
     update: (item) => updatePile(item, page),
-  });
-}
-
-/**
- * Put the cards of a trick before the players who have played them, in the players' colours: around
- * the middle, the reader's own below. `--x` and `--y` are in parts of the room, and `--tilt` is how
- * far a low one moves the card to the side (felt.css). Several cards of one player lie beside each
- * other, and so do those of nobody, in the middle.
- */
-function putBeforePlayers(pictures, table, cards) {
-  const seats = seatsInOrder(table);
-  const owners = cards.map(({ slot }) => playedBy(table, slot)?.seat ?? null);
-  const few = seats.length <= CROSS;
-  pictures.forEach((picture, place) => {
-    const seat = owners[place];
-    const index = seats.indexOf(seat);
-    const turn = (2 * Math.PI * index) / seats.length;
-    const [side, y] = index < 0 ? [0, 0] : [-Math.sin(turn), Math.cos(turn)];
-    const same = owners.slice(0, place).filter((one) => one === seat).length;
-    const tilted = side + TILT * y;
-    const x = (few ? side : tilted) + BESIDE * same;
-    picture.style.setProperty("--x", x.toFixed(2));
-    picture.style.setProperty("--y", y.toFixed(2));
-    picture.style.setProperty("--tilt", (few ? TILT * y : 0).toFixed(2));
-    // What lies lower or to the right is above: the index of each stays visible.
-    picture.style.zIndex = String(Math.round(10 * (tilted + BESIDE * same + 2)));
-    setAttribute(picture, "data-colour", index < 0 ? null : colourOf(seat));
   });
 }
 
@@ -119,6 +92,9 @@ export function isSpread(name) {
   const inGame = name === "deck" ? null : spreadInGame(pileName(name));
   return inGame ?? !NOT_SPREAD.test(name);
 }
+
+/** Whether a stack is the trick, whose cards lie before their players. */
+export const isTrickPile = (name) => name === "pile:table" && hasTricks();
 
 /** Whether the cards of a stack lie in a column, the last one the lowest. */
 export const isColumn = (name) => name !== "deck" && spreadInGame(pileName(name)) === "down";

@@ -3,14 +3,14 @@
 import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { trickTo } from "./actions.js";
-import { hasTricks } from "./game.js";
+import { hasTricks, hasTurns } from "./game.js";
 import { isAllowed, isTrick, nameAt, nextSeat } from "./selectors.js";
 import { leadingCard } from "./trick.js";
 
 export class QuickActions {
   #page;
-  #turn = element("p", { class: "turn", hidden: true });
   #bar = element("div", { class: "quick", role: "group", "aria-label": texts.quickActions });
+  #container;
   #passTurn;
   #trick;
   #winner;
@@ -18,6 +18,7 @@ export class QuickActions {
 
   constructor(container, page) {
     this.#page = page;
+    this.#container = container;
     const button = (name) => element("button", {
       type: "button", hidden: true, "data-action": name,
       onclick: (event) => page.click(name, event),
@@ -28,16 +29,12 @@ export class QuickActions {
       onclick: () => page.attempt(trickTo(this.#leader)),
     });
     this.#bar.append(this.#passTurn, this.#winner, this.#trick);
-    container.append(this.#turn, this.#bar);
+    container.append(this.#bar);
   }
 
   draw() {
     const { table } = this.#page;
     const { seat, markers } = table;
-    this.#turn.hidden = table.round === null || markers.turn === null || isTrick(table);
-    const name = nameAt(table, markers.turn);
-    const { turn, yourTurn } = texts.logLines;
-    setText(this.#turn, markers.turn === seat ? yourTurn : turn({ name }));
     const next = seat === null ? undefined : nextSeat(table, seat);
     const between = table.round === null && table.state.rounds > 0;
     const passes = !between && !hasTricks(); // in tricks each player plays one card
@@ -54,6 +51,9 @@ export class QuickActions {
     // One at a time, since a phone has little room: the trick comes before the next turn.
     this.#passTurn.hidden = !ownTurn || !isAllowed(table, "annotate") || !this.#trick.hidden;
     if (ownTurn) setText(this.#passTurn, texts.notes.passTurnTo({ name: nameAt(table, next) }));
+    // Its room is kept, so that nothing on the felt moves when it comes and goes.
+    setAttribute(this.#container, "data-next",
+      table.round !== null && (hasTurns() || markers.turn !== null));
     this.#bar.hidden = this.#passTurn.hidden && this.#trick.hidden;
   }
 }

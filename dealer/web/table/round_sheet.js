@@ -1,14 +1,17 @@
 /** The sheet between rounds: what the last one gave each player, and the button of the next one. */
 
-import { cardElement } from "../cards.js";
+import { cardElement, cardName } from "../cards.js";
+import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { practiceUrl, tableUrl } from "../server_url.js";
-import { table as texts } from "../texts.js";
+import { list, table as texts } from "../texts.js";
+import { seatOf } from "../verify.js";
 import { actionNamed, isVisible } from "./actions.js";
-import { dealsAtOnce, gameHelp, resultRule, titleOfFirstDeal } from "./game.js";
+import {
+  comparesHands, dealsAtOnce, gameHelp, resultRule, titleOfFirstDeal,
+} from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { resultOf } from "./result.js";
-import { chipElement, updateChip } from "./seat_marks.js";
 import { nameAt } from "./selectors.js";
 import { betweenRounds } from "./wording.js";
 
@@ -75,9 +78,11 @@ export class RoundSheet {
   #drawResult(round) {
     const { table, markers } = this.#page;
     const rule = resultRule();
+    /** @type {{ unit: string | null, scores: any[] }} */
     const { unit, scores } = round === null ? { unit: null, scores: [] }
-      : rule === null ? { unit: "points", scores: notedScores(markers) }
-        : resultOf(rule, round.stacks);
+      : comparesHands() ? { unit: null, scores: handsOf(round) }
+        : rule === null ? { unit: "points", scores: notedScores(markers) }
+          : resultOf(rule, round.stacks);
     const winners = scores.filter(({ best }) => best).map(({ seat }) => nameAt(table, seat));
     this.#winner.hidden = winners.length === 0;
     this.#scores.hidden = scores.length === 0;
@@ -85,21 +90,32 @@ export class RoundSheet {
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(
-        "li", {}, chipElement(), element("bdi", { class: "name" }), element("b")),
-      update: (item, { seat, value, best }) => {
-        const [badge, name, score] = item.children;
+        "li", {}, chipElement(), element("bdi", { class: "name" }), element("b"),
+        element("span", { class: "hand-shown" })),
+      update: (item, { seat, value, best, hand = [] }) => {
+        const [badge, name, score, cards] = item.children;
         const player = nameAt(table, seat);
         updateChip(badge, { seat, name: player });
         setText(name, player);
-        setText(score, texts.result[unit]({ count: value }));
+        setText(score, unit !== null ? texts.result[unit]({ count: value })
+          : hand.length === 0 ? texts.result.fold : "");
+        reconcile(cards, hand, { key: ({ id }) => id, create: ({ card }) => cardElement(card) });
+        const names = hand.map(({ card }) => cardName(card));
+        setAttribute(cards, "role", hand.length > 0 ? "img" : null);
+        setAttribute(cards, "aria-label", hand.length > 0 ? list(names) : null);
         setAttribute(item, "data-best", best);
       },
     });
   }
 }
 
-const notedScores = ({ scores }) =>
-  [...scores].map(([seat, value]) => ({ seat, value, best: false })).sort((a, b) => a.seat - b.seat);
+const notedScores = ({ scores }) => [...scores].map(
+  ([seat, value]) => ({ seat, value, best: false })).sort((a, b) => a.seat - b.seat);
+
+/** The hand of each seat of a closed round; none of those who have folded. */
+const handsOf = ({ stacks }) => Object.entries(stacks).filter(([name]) => seatOf(name) !== null)
+  .map(([name, hand]) => ({ seat: seatOf(name), value: 0, best: false, hand }))
+  .sort((a, b) => b.hand.length - a.hand.length || a.seat - b.seat);
 
 /** The name of the next step between rounds. */
 function startLabel(table) {

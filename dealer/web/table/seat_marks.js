@@ -1,10 +1,8 @@
-/** The marks of a seat: its chip, host, dealer button, turn, score. */
+/** The marks of a seat: host, dealer button, turn, score. */
 
-import { element, setAttribute, setText } from "../dom.js";
+import { element, setText } from "../dom.js";
 import { number, table as texts } from "../texts.js";
 import { isHostSeat } from "./selectors.js";
-
-const COLOURS = 10;
 
 /**
  * What is marked at a seat.
@@ -22,31 +20,6 @@ export function marksOf({ table, markers }, seat) {
     score: markers.scores.get(seat) ?? null,
   };
 }
-
-/** A player's chip: the initials in the seat's colour; a ring at the player's turn. */
-export function chipElement() {
-  return element("span", { class: "chip", "aria-hidden": "true", translate: "no" });
-}
-
-/** @param {HTMLElement} chip from `chipElement` */
-export function updateChip(chip, { seat, name }) {
-  setText(chip, initialsOf(name));
-  setAttribute(chip, "data-colour", colourOf(seat));
-  setAttribute(chip, "data-seat", seat);
-}
-
-/** A letter with its marks, or an emoji of several parts, is one. */
-const letters = new Intl.Segmenter();
-
-/** The first letters of the first two words of a name. */
-export function initialsOf(name) {
-  return name.trim().split(/\s+/u).slice(0, 2)
-    .map((word) => letters.segment(word)[Symbol.iterator]().next().value?.segment ?? "")
-    .join("").toLocaleUpperCase();
-}
-
-/** The number of a seat's colour in seats.css. */
-export const colourOf = (seat) => ((seat - 1) % COLOURS) + 1;
 
 /** An element for the marks, which are also in the name of the seat. */
 export function marksElement() {

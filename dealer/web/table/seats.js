@@ -1,17 +1,18 @@
 /** The other players around the table: names, marks, cards, presence, and what lies before them. */
 
 import { cardElement, cardSign, drawCard } from "../cards.js";
+import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
+import { placesAround } from "../places.js";
 import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
 import { drawSeatPiles } from "./pile_view.js";
-import {
-  chipElement, marksElement, marksOf, marksText, updateChip, updateMarks,
-} from "./seat_marks.js";
+import { marksElement, marksOf, marksText, updateMarks } from "./seat_marks.js";
 import { handOf, seatsAround, shownRound } from "./selectors.js";
 
 const MAX_BACKS = 5; // that are drawn; a number says how many cards there are
 const MAX_FACES = 52;
+const SHOWN_LARGE = 4; // cards of a hand that is shown, as in poker
 
 export class Seats {
   #page;
@@ -78,28 +79,12 @@ export class Seats {
     }));
     const unknown = cards.filter(({ card }) => card === null);
     drawCards(backs, unknown.slice(-MAX_BACKS));
-    drawCards(faces, cards.filter(({ card }) => card !== null).slice(-MAX_FACES));
+    const known = cards.filter(({ card }) => card !== null);
+    drawCards(faces, known.slice(-MAX_FACES));
+    setAttribute(item, "data-shows", known.length > 0 && known.length <= SHOWN_LARGE);
     drawSeatPiles(before, this.#page, piles);
     this.#page.bubbles.draw(bubble, seat);
   }
-}
-
-/**
- * Where each of `count` seats is on a wide screen, from the left side over the top to the right:
- * `top` of them are at the top and `side` at each side.
- */
-function placesAround(count) {
-  const side = count < 2 ? 0 : count < 6 ? 1 : 2;
-  const top = count - 2 * side;
-  const of = (index) => {
-    // At the left the first one is the lowest.
-    if (index < side) return { side: "left", index: side - index, off: 0 };
-    if (index >= count - side) return { side: "right", index: index - (count - side) + 1, off: 0 };
-    const position = index - side;
-    const offset = top === 1 ? 0 : (2 * position) / (top - 1) - 1;
-    return { side: "top", index: position + 1, off: offset * offset };
-  };
-  return { top, side, of };
 }
 
 /**

@@ -1,15 +1,9 @@
-/** Sounds of cards, made from noise; off until the player wants them. */
+/** Sounds of cards; off until the player wants them. */
 
 import { remember, stored } from "../page_storage.js";
 
 const SOUNDS = "dealer/page/sounds";
-const SECONDS = 0.07;
-const MOST_AT_ONCE = 12; // of a deal
-const APART = 0.045; // seconds
-
-/** @type {{ context: AudioContext, noise: AudioBuffer } | null} */
-let player = null;
-let nextAt = 0;
+const NOISE = new URL("./noise.js", import.meta.url).href;
 
 /** Whether this browser's player wants sounds. */
 export const hasSounds = () => stored.getItem(SOUNDS) === "on";
@@ -17,35 +11,14 @@ export const hasSounds = () => stored.getItem(SOUNDS) === "on";
 /** Switch the sounds on or off, and remember that; a click is needed before browsers play any. */
 export function useSounds(on) {
   remember(SOUNDS, on ? "on" : "off");
-  if (on) soundOfCard();
+  if (on) play();
 }
 
 /** @param {import("../client.js").TableEvent} event */
 export function soundOf({ type, live }) {
-  if (live && (type === "CardMoved" || type === "CardDrawn") && hasSounds()) soundOfCard();
+  if (live && (type === "CardMoved" || type === "CardDrawn") && hasSounds()) play();
 }
 
-/** A card slides over the table; several cards follow one another. */
-function soundOfCard() {
-  player ??= prepare();
-  const { context, noise } = player;
-  nextAt = Math.max(nextAt + APART, context.currentTime);
-  if (nextAt > context.currentTime + MOST_AT_ONCE * APART) return;
-  const source = new AudioBufferSourceNode(context, {
-    buffer: noise, playbackRate: 0.85 + Math.random() * 0.3,
-  });
-  const filter = new BiquadFilterNode(context, { type: "bandpass", frequency: 2600, Q: 0.7 });
-  source.connect(filter).connect(new GainNode(context, { gain: 0.25 })).connect(context.destination);
-  source.start(nextAt);
-}
-
-function prepare() {
-  const context = new AudioContext();
-  const length = Math.round(context.sampleRate * SECONDS);
-  const noise = context.createBuffer(1, length, context.sampleRate);
-  const samples = noise.getChannelData(0);
-  for (let index = 0; index < length; index++) {
-    samples[index] = (Math.random() * 2 - 1) * (1 - index / length) ** 3;
-  }
-  return { context, noise };
+function play() {
+  import(NOISE).then(({ soundOfCard }) => soundOfCard(), () => {}); // without it the game goes on
 }

@@ -4,13 +4,12 @@ import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
 import { number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason } from "./actions.js";
 import { pilesOfGame, turnsOnto } from "./game.js";
-import { isColumn, isSpread, pileElement, updatePile } from "./pile_view.js";
+import { isColumn, isSpread, isTrickPile, pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { cardsShown, pilesShown, shownRound } from "./selectors.js";
 
-/** Piles that a game has no need of until they have a card. */
+/** Piles that a game has no need of until they have a card: until then their place is kept. */
 const COMES_LATER = /^pile:(discard|burn)$/;
-const ROW = 6; // spread cards that leave room for another stack on a phone
 
 export class Stacks {
   #page;
@@ -32,16 +31,24 @@ export class Stacks {
     const names = shownRound(state) === null ? [] : stacksShown(state);
     const over = state.round === null && state.closedRound !== null;
     this.#markOver(over);
-    setAttribute(this.#container, "data-many", sizeOf(state, names));
+    setAttribute(this.#container, "data-many", sizeOf(names.length));
     this.#list.hidden = names.length === 0;
     const columns = names.filter(isColumn).length;
     setAttribute(this.#container, "data-tableau", columns > 0);
     this.#list.style.setProperty("--columns", String(columns));
-    this.#markWide(state, names);
+    const main = columns > 0 || over ? undefined : names.find((name) => isSpread(name));
+    setAttribute(this.#container, "data-layout", over || names.length === 0 ? null
+      : columns > 0 ? "columns" : main === undefined ? "piles"
+        : isTrickPile(main) ? "trick" : pilesOfGame() === null ? "free" : "board");
+    const beside = names.filter((name) => name !== main).length;
+    this.#list.style.setProperty("--beside", String(beside));
     reconcile(this.#list, names, {
       key: (name) => name,
       create: (name) => pileElement(name, (event) => this.#tap(name, event)),
-      update: (item, name) => this.#update(item, columns > 0 ? columnOf(name, names) : null),
+      update: (item, name) => {
+        setAttribute(item, "data-main", name === main);
+        this.#update(item, columns > 0 ? columnOf(name, names) : null);
+      },
     });
     this.#drawCounters();
   }
@@ -49,14 +56,6 @@ export class Stacks {
   /** Mark where seats and middle scroll. Called after all is drawn, as it needs the layout. */
   measure() {
     for (const mark of this.#cues) mark();
-  }
-
-  /** How many cards beside each other are as wide as those of the widest stack, which overlap. */
-  #markWide(state, names) {
-    const spread = names.filter((name) => isSpread(name) && !isColumn(name));
-    const cards = Math.max(1, ...spread.map((name) => cardsShown(state, name).length));
-    setAttribute(this.#list, "data-wide", cards > 4 ? "row" : cards > 2 ? "some" : null);
-    this.#list.style.setProperty("--across", String(1 + 0.34 * (cards - 1)));
   }
 
   /** After a round there is more to see, from the sentence on. */
@@ -74,6 +73,9 @@ export class Stacks {
 
   #update(item, column) {
     updatePile(item, this.#page);
+    const { state } = this.#page.table;
+    const later = pilesOfGame() !== null && COMES_LATER.test(item.dataset.stack);
+    setAttribute(item, "data-unused", later && cardsShown(state, item.dataset.stack).length === 0);
     item.style.gridColumn = column === null ? "" : String(column);
     if (item.dataset.stack !== "deck") return;
     const button = item.firstElementChild;
@@ -102,9 +104,7 @@ function stacksShown(state) {
   if (state.round === null) {
     return ["deck", ...pilesShown(state)].filter((name) => cardsShown(state, name).length > 0);
   }
-  const isNeeded = (name) => pilesOfGame() === null || !COMES_LATER.test(name);
-  const piles = pilesShown(state).filter(
-    (name) => isNeeded(name) || cardsShown(state, name).length > 0);
+  const piles = pilesShown(state);
   // Columns come last, and what is beside the deck first.
   const rank = (name) => (name === turnsOnto() ? 0 : isColumn(name) ? 2 : 1);
   if (piles.some(isColumn)) piles.sort((a, b) => rank(a) - rank(b));
@@ -124,11 +124,5 @@ function columnOf(name, names) {
   return Math.max(1, columns.length - right.length + right.indexOf(name) + 1);
 }
 
-/** How many stacks there are, for their size: two make one row on a phone, if they are not wide. */
-function sizeOf(state, names) {
-  const isWide = (name) => isSpread(name) && cardsShown(state, name).length > ROW;
-  const stacks = names.length;
-  if (stacks <= 2 && !names.some(isWide)) return "two";
-  if (stacks <= 4) return "few";
-  return stacks <= 8 ? "some" : "many";
-}
+/** How many stacks there are, for their size. */
+const sizeOf = (stacks) => (stacks <= 4 ? "few" : stacks <= 8 ? "some" : "many");

@@ -1,0 +1,212 @@
+"""The felt: places that never move, sizes of cards, and what the hand strip and the log say."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from dealer.client import RemoteTable, connect
+from tests.browser.conftest import OpenPage
+from tests.browser.geometry import DRAWN
+from tests.browser.table_page import expect_log, holds, own_cards, place
+from tests.harness.server_process import PATIENT, ServerProcess
+
+PHONE, TABLET, DESKTOP = (360, 740), (768, 1024), (1280, 800)
+SIDES = (844, 390)
+BOARD: list[list[dict[str, Any]]] = [
+    [{"name": "burn", "count": 1}, {"name": "board", "count": count, "face": "up"}]
+    for count in (3, 1, 1)
+]
+
+
+@asynccontextmanager
+async def seated(
+    server: ServerProcess, game: str, names: Sequence[str] = ("Ada", "Bob", "Cleo", "Dan")
+) -> AsyncIterator[list[RemoteTable]]:
+    """Clients at a table with a game; the first one is the host."""
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        houses = [await stack.enter_async_context(connect(server.url, name=name)) for name in names]
+        opened = await houses[0].open(seats=6, rules={"game": game}, name="Friday")
+        tables = [await house.join(opened.id) for house in houses]
+        await tables[0].until(lambda table: len(table.seats) == len(names))
+        await tables[0].transfer_host(1)
+        await tables[0].round_open(entropy="house")
+        await tables[0].shuffle()
+        yield tables
+
+
+async def at_seat(open_page: OpenPage, table: RemoteTable, size: tuple[int, int]) -> Page:
+    page = await open_page(
+        f"/tables/{table.id}#seat={table.token}",
+        size={"width": size[0], "height": size[1]},
+        has_touch=True,
+        is_mobile=size != DESKTOP,
+    )
+    await page.locator("#notice button").last.tap()  # the game file was loaded
+    return page
+
+
+async def boxes(page: Page, *selectors: str) -> dict[str, list[float]]:
+    """Where the first elements of these are, in whole pixels; without those that are not drawn."""
+    await page.evaluate(DRAWN)
+    found: dict[str, list[float]] = await page.evaluate(
+        """(all) => Object.fromEntries(all.flatMap((one) => {
+          const found = document.querySelector(one);
+          if (!found?.checkVisibility({ visibilityProperty: true })) return [];
+          const { left, top, width, height } = found.getBoundingClientRect();
+          return [[one, [left, top, width, height].map(Math.round)]];
+        }))""",
+        list(selectors),
+    )
+    return found
+
+
+def assert_still(before: dict[str, list[float]], after: dict[str, list[float]]) -> None:
+    moved = {one: (at, after.get(one)) for one, at in before.items() if after.get(one, at) != at}
+    assert moved == {}
+
+
+@pytest.mark.parametrize("size", [PHONE, SIDES, TABLET, DESKTOP])
+async def test_the_trick_stays_in_the_middle(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    places = ["#middle", '[data-stack="pile:table"] .cards', ".badge", ".hand-head .chip"]
+    async with seated(server, "hearts") as tables:
+        await tables[0].deal(13)
+        page = await at_seat(open_page, tables[3], size)
+        await expect(own_cards(page)).to_have_count(13)
+        before = await boxes(page, *places)
+        assert len(before) == len(places)
+        for index, table in enumerate(tables, 1):
+            if index < 4:
+                await table.until(lambda one: len(one.hand) == 13)
+                await table.play(table.hand[:1])
+            else:
+                await own_cards(page).first.tap()
+                await page.get_by_role("button", name="Play", exact=True).tap()
+            await tables[0].note(kind="turn", text=str(index % 4 + 1))
+            cards = place(page, "pile:table").locator(".card")
+            await expect(cards).to_have_count(index)
+            places.append(f'[data-stack="pile:table"] [data-colour="{index}"]')
+            now = await boxes(page, *places)
+            assert_still(before, now)
+            before |= now
+        await tables[0].move("pile:table", to="pile:won:4", count=4)
+        await expect(cards).to_have_count(0)
+        assert_still(before, await boxes(page, *places[:4]))
+        await expect_log(page, "You take ")
+
+
+@pytest.mark.parametrize("size", [PHONE, SIDES, TABLET, DESKTOP])
+async def test_a_card_of_the_board_keeps_its_place(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    places = ['[data-stack="deck"] .cards', '[data-stack="pile:board"] .cards', ".badge"]
+    async with seated(server, "holdem") as (ada, _bob, cleo, dan):
+        await ada.deal(2)
+        page = await at_seat(open_page, dan, size)
+        await expect(own_cards(page)).to_have_count(2)
+        before = await boxes(page, *places)
+        for number, (piles, name, lying) in enumerate(
+            zip(BOARD, ("Flop", "Turn", "River"), (3, 4, 5), strict=True)
+        ):
+            await ada.deal(0, piles=piles)
+            cards = page.locator('[data-stack="pile:board"] .card')
+            await expect(cards).to_have_count(lying)
+            await expect(page.locator("#log > :last-child")).to_contain_text(f"{name}: ")
+            places += [
+                f'[data-stack="pile:board"] .card:nth-child({index + 1})'
+                for index in range(lying if number == 0 else lying - 1, lying)
+            ]
+            now = await boxes(page, *places)
+            assert_still(before, now)
+            before |= now
+        all_cards = await cards.evaluate_all(
+            """(all) => all.map((one) => one.getBoundingClientRect())
+              .map((one) => [one.left, one.right])"""
+        )
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(all_cards))
+        burned = await boxes(
+            page, '[data-stack="pile:burn"] .card', '[data-stack="pile:board"] .card'
+        )
+        small, large = burned.values()
+        assert small[2] < large[2]
+
+        await ada.show(ada.hand)
+        await cleo.discard(cleo.hand)
+        shown = page.locator('[data-stack="hand:1"] .faces .card')
+        await expect(shown).to_have_count(2)
+        widths = await shown.evaluate_all("(all) => all.map((one) => one.offsetWidth)")
+        assert min(widths) >= 54
+        await ada.round_close()
+        rows = page.locator(".scores li")
+        await expect(rows).to_have_count(4)
+        await expect(rows.filter(has_text="Cleo")).to_contain_text("Fold")
+        await expect(rows.filter(has_text="Ada").locator(".hand-shown .card")).to_have_count(2)
+
+
+@pytest.mark.parametrize("size", [PHONE, SIDES, TABLET, DESKTOP])
+async def test_deck_and_discards_stay_while_turns_pass(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    places = ['[data-stack="deck"] .cards', '[data-stack="pile:table"] .cards', ".badge", "#hand"]
+    async with seated(server, "crazy-eights", ("Ada", "Bob")) as (ada, bob):
+        await ada.deal(5)
+        await ada.move("deck", to="pile:table", count=1, face="up")
+        page = await at_seat(open_page, bob, size)
+        await holds(page, "pile:table", 1)
+        before = await boxes(page, *places)
+        assert len(before) == len(places)
+        for seat in ("2", "1"):
+            await ada.note(kind="turn", text=seat)
+            await expect(
+                page.locator("#felt [data-turn] .chip, #own[data-turn] .chip")
+            ).to_be_visible()
+            await expect(page.locator(".your-turn")).to_be_visible(visible=seat == "2")
+            assert_still(before, await boxes(page, *places))
+        await ada.play(ada.hand[:1])
+        await holds(page, "pile:table", 2)
+        assert_still(before, await boxes(page, *places))
+        await expect(page.locator("#log")).not_to_contain_text("turn")
+
+
+async def test_a_tablet_has_players_at_three_sides_and_large_cards(
+    open_page: OpenPage, server: ServerProcess
+) -> None:
+    async with seated(server, "hearts") as tables:
+        await tables[0].deal(13)
+        page = await at_seat(open_page, tables[3], TABLET)
+        await tables[0].play(tables[0].hand[:1])
+        await expect(place(page, "pile:table").locator(".card")).to_have_count(1)
+        found = await boxes(
+            page, "#hand .card", "#middle .trick .card", '[data-side="left"]',
+            '[data-side="top"]', '[data-side="right"]', "#middle",
+        )  # fmt: skip
+        hand, trick, left, top, right, middle = found.values()
+        assert hand[2] == 120
+        assert trick[2] == 140
+        assert left[0] + left[2] <= middle[0]
+        assert right[0] >= middle[0] + middle[2]
+        assert top[1] + top[3] <= middle[1] + 1
+
+
+@pytest.mark.parametrize("size", [PHONE, SIDES, TABLET, DESKTOP])
+async def test_the_log_is_a_line_until_it_is_opened(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    async with seated(server, "hearts") as tables:
+        page = await at_seat(open_page, tables[3], size)
+        await tables[0].deal(13)
+        await tables[0].note(kind="dealer_button", text="1")
+        lines = page.locator("#log > *")
+        await expect(lines.last).to_contain_text("Ada deals.")
+        await expect(lines.last).to_be_visible()
+        await expect(lines.first).to_be_hidden()
+        await page.get_by_role("button", name="Show all").tap()
+        await expect(lines.nth(-2)).to_be_in_viewport()
