@@ -241,7 +241,7 @@ export function hostCollects({ state }) {
 
 /**
  * Whether the table's cards are a trick: every player who is seated has played one of them, and
- * nobody two.
+ * none of them two.
  *
  * @param {RemoteTable} table
  */
