@@ -155,6 +155,13 @@ class Reader:
         """
         raise NotImplementedError
 
+    def fetch_now(self, sql: str, parameters: tuple[Any, ...]) -> list[Any] | None:
+        """The few rows of a SELECT by a key, read at once; None if that could take longer.
+
+        That would wait for a server, or for a lock.
+        """
+        return None
+
     async def identity(self) -> str:
         """A word that a restored copy of a server's database does not share with it.
 

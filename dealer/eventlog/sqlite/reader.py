@@ -1,4 +1,7 @@
-"""Pooled read connections to an SQLite file, each used by one thread at a time."""
+"""Pooled read connections to an SQLite file, each used by one thread at a time.
+
+One more is the event loop's own, for reads that are shorter than a change of threads.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,7 @@ class SqliteReader(Reader):
         self._identity = identity
         self._unused = asyncio.Semaphore(size)
         self._idle: list[sqlite3.Connection] = []  # taken and put back by the threads
+        self._own: sqlite3.Connection | None = None  # the event loop's
         self._threads = ThreadPoolExecutor(size, "log reader")
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
@@ -60,6 +64,17 @@ class SqliteReader(Reader):
         except FAULTS as error:
             self.check()
             raise translate(error, name=self.name) from error
+
+    def fetch_now(self, sql: str, parameters: tuple[Any, ...]) -> list[Any] | None:
+        try:
+            if self._own is None:
+                self._own = self._connect()
+                self._own.execute("PRAGMA busy_timeout=0")
+            rows = direct_fetchall(self._own, sql, parameters)
+        except FAULTS:
+            return None  # `fetch` waits for a lock, or raises what is wrong
+        self.check()  # after it: the connection may have been opened to another file
+        return rows
 
     async def version(self) -> str:
         return f"SQLite {library_version()}"
@@ -84,6 +99,8 @@ class SqliteReader(Reader):
         self._threads.shutdown(wait=False)
         while self._idle:
             self._idle.pop().close()
+        if self._own is not None:
+            self._own.close()
 
     def _read(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         """All rows of a SELECT, on a thread."""
