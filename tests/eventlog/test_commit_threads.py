@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dealer.errors import DatabaseError, DatabaseFull
+from dealer.errors import DatabaseError, DatabaseFull, DatabaseReplaced
 from dealer.eventlog import Append, Appended, Log, Result
 from dealer.eventlog.protocols import Connection
 from dealer.eventlog.sqlite import store as sqlite
@@ -164,7 +164,7 @@ async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
     waiting = [on_loop.log.append(append(A, 1))]
     for number in (2, 3, 4):
         waiting.append(on_loop.log.append(append(A, number)))
-        assert await on_loop.log.head(A) == 1  # needs several iterations of the loop
+        assert await on_loop.log.heads([A]) == {A: 1}  # needs several iterations of the loop
     async with asyncio.timeout(PATIENT):
         while begun[-1] != ("log writer", True):  # noqa: ASYNC110  another thread is waited for
             await asyncio.sleep(0.002)
@@ -174,6 +174,33 @@ async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
     assert await asyncio.gather(*waiting) == [Appended(n) for n in (2, 3, 4, 5)]
     assert on_loop.writers[:2] == [LOOP, THREAD]
     await on_loop.append_until(LOOP)
+
+
+class Locked:
+    """A connection that has to wait for another process."""
+
+    def execute(self, *_: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    def close(self) -> None:
+        pass
+
+
+async def test_where_the_loop_commits_a_head_is_read_without_a_turn_of_the_loop(
+    sqlite_database: TemporarySqlite, on_loop: Recorded
+) -> None:
+    await on_loop.log.append(append(A, 0))
+    for table, version in ((A, 1), (bytes(16), None)):
+        with pytest.raises(StopIteration) as ended:
+            on_loop.log.head(table).send(None)
+        assert ended.value.value == version
+    reader: Any = on_loop.log.reader
+    own, reader._own = reader._own, Locked()
+    assert await on_loop.log.head(A) == 1  # on a thread, which waits
+    reader._own = own
+    sqlite_database.file.rename(sqlite_database.file.with_suffix(".moved"))
+    with pytest.raises(DatabaseReplaced):
+        await on_loop.log.head(A)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from time import perf_counter
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -88,13 +89,15 @@ class _Identified(Struct):
 class Call(Struct):
     """A decoded request; `id` is its JSON text, None if no answer is wanted.
 
-    `received` is when it was decoded, in seconds of `perf_counter`.
+    `received` is when it was decoded, in seconds of `perf_counter`; `content` is for the function
+    of this name.
     """
 
     id: bytes | None
     method: str
     params: Any
     received: float
+    content: bytes = b""
 
 
 class Fault(NamedTuple):
@@ -222,12 +225,19 @@ def content(call: Call) -> bytes:
     It consists of the method and the parameters without the caller (`token`), the table and the id
     itself (`cmd`).
     """
-    params, kept = call.params, {}
-    for name in params.__struct_fields__:
-        value = getattr(params, name)
-        if value is not None and name not in _NOT_CONTENT:
-            kept[name] = value
-    return call.method.encode() + b" " + encode(kept)
+    if not call.content:
+        params, kept = call.params, {}
+        for name in _names(type(params)):
+            value = getattr(params, name)
+            if value is not None:
+                kept[name] = value
+        call.content = call.method.encode() + b" " + encode(kept)
+    return call.content
+
+
+@cache
+def _names(kind: type[Params]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name not in _NOT_CONTENT)
 
 
 def result(id: bytes, answer: Struct) -> bytes:
