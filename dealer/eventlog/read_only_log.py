@@ -138,7 +138,7 @@ class ReadOnlyLog:
         next one: when many players come back at once, it is one query for all of them. It begins
         after each of these calls.
         """
-        if self.quick:
+        if self.quick and not self._closed:
             ((sql, parameters),) = self._queries.heads([table])
             rows = self.reader.fetch_now(sql, parameters)
             if rows is not None:
