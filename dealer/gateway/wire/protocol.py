@@ -227,7 +227,7 @@ def content(call: Call) -> bytes:
     """
     if not call.content:
         params, kept = call.params, {}
-        for name in _names(type(params)):
+        for name in _kept(params.__struct_fields__):
             value = getattr(params, name)
             if value is not None:
                 kept[name] = value
@@ -236,8 +236,8 @@ def content(call: Call) -> bytes:
 
 
 @cache
-def _names(kind: type[Params]) -> tuple[str, ...]:
-    return tuple(name for name in kind.__struct_fields__ if name not in _NOT_CONTENT)
+def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in _NOT_CONTENT)
 
 
 def result(id: bytes, answer: Struct) -> bytes:
