@@ -123,7 +123,10 @@ class RoundKeys:
 
     def slot_salt(self, slot: int) -> bytes:
         """The salt of a slot's commitment, 32 bytes."""
-        return self._slot_salts.digest(be32(slot))
+        inner, outer = self._slot_salts.inner(), self._slot_salts.outer()  # `digest`, for a draw
+        inner.update(be32(slot))
+        outer.update(inner.digest())
+        return outer.digest()
 
     def slot_commitment(self, slot: int, card: str) -> bytes:
         """The commitment to the card in a slot, 32 bytes."""
@@ -136,9 +139,11 @@ class RoundKeys:
     def event_commitment(self, version: int, hidden: str) -> bytes:
         """The commitment to the hidden part (canonical text) of the event at this version."""
         number, part = be64(version), hidden.encode()
-        salt = self._event_salts.digest(number)
-        content = self._event_start + number + _LENGTH_32 + salt + be32(len(part)) + part
-        return sha256(content).digest()
+        inner, outer = self._event_salts.inner(), self._event_salts.outer()  # `digest`, for a draw
+        inner.update(number)
+        outer.update(inner.digest())
+        parts = number + _LENGTH_32 + outer.digest() + be32(len(part)) + part
+        return sha256(self._event_start + parts).digest()
 
     def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:
         """The commitments to the hidden parts of the versions from `first` on."""
