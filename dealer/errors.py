@@ -295,6 +295,10 @@ class DatabaseUnavailable(DatabaseError):
     """The database server cannot be reached at present; the operation may be retried."""
 
 
+class WorkerUnavailable(DatabaseUnavailable):
+    """A server of a log in shards cannot be reached: its tables are unavailable, no others."""
+
+
 class DatabaseReplaced(DatabaseError):
     """The database file was deleted or replaced while it was open; restart the process."""
 

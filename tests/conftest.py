@@ -206,7 +206,8 @@ def tier_of(item: pytest.Item) -> str:
     parameters = getattr(item, "callspec", None)
     if parameters is not None and "postgres" in parameters.params.values():
         return "postgres"
-    return "postgres" if "postgres" in getattr(item, "fixturenames", ()) else "quick"
+    servers = {"postgres", "cluster"} & set(getattr(item, "fixturenames", ()))
+    return "postgres" if servers else "quick"
 
 
 @pytest.hookimpl(trylast=True)

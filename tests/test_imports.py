@@ -35,7 +35,7 @@ CLOCKS_AND_RANDOMNESS = {
 }  # fmt: skip
 
 FOLDER_MAX = 25
-EVENTLOG_MAX = 31
+EVENTLOG_MAX = 32
 FILE_MIN = 60
 NAMES = {"__init__.py", "__main__.py"}  # Python's, the same in every folder
 

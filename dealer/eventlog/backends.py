@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
 from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.protocols import Reader, Store
+from dealer.eventlog.protocols import Connection, Reader, Store
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import (
     SELECT_REVISION,
@@ -79,7 +79,11 @@ def backend(
         from dealer.eventlog.postgres.reader import PostgresReader
         from dealer.eventlog.postgres.store import PostgresStore
 
-        pool = {"pool_size": readers, "max_overflow": 0, "pool_timeout": busy_seconds}
+        pool: dict[str, Any] = {
+            "pool_size": readers,
+            "max_overflow": 0,
+            "pool_timeout": busy_seconds,
+        }
         database = PostgresDatabase(url, retry_seconds=busy_seconds)
         return Backend(
             PostgresStore(database, synchronous=synchronous, busy_seconds=busy_seconds),
@@ -130,15 +134,18 @@ async def revision(url: str) -> str | None:
         await reader.close()
 
 
-async def migrate_database(url: str) -> None:
+async def migrate_database(url: str, *, shards: int | None = None) -> None:
     """Bring the schema at `url` to the newest revision; creates the schema if there is none.
 
-    Safe to run in several processes at once: one migrates, the others wait. Raises DatabaseError,
-    after which the schema is unchanged, or ConfigurationError.
+    With `shards` an empty PostgreSQL database is distributed by Citus. Safe to run in several
+    processes at once: one migrates, the others wait. Raises DatabaseError, after which the schema
+    is unchanged, or ConfigurationError.
     """
     if is_postgres(url):
-        await _migrate_postgres(url)
+        await _migrate_postgres(url, shards)
         return
+    if shards is not None:
+        raise ConfigurationError("--shards distributes a PostgreSQL database, not an SQLite file.")
     store = SqliteStore(database_file(url))
     try:
         await asyncio.to_thread(store.open)
@@ -146,13 +153,22 @@ async def migrate_database(url: str) -> None:
         await asyncio.to_thread(store.close)
 
 
-async def _migrate_postgres(url: str) -> None:
+async def _migrate_postgres(url: str, shards: int | None) -> None:
+    from dealer.eventlog.postgres.cluster import distribute, require_cluster
     from dealer.eventlog.postgres.database import PostgresDatabase
 
     database = PostgresDatabase(url)
+
+    def migrate(connection: Connection) -> None:
+        if shards is not None:
+            require_cluster(connection, name=database.name)
+        upgrade(connection)
+        if shards is not None:
+            distribute(connection, shards, name=database.name)
+
     try:
         await database.with_retry(database.require_sessions, seconds=0, recovery=RECOVERY_SECONDS)
-        await database.run(upgrade)
+        await database.run(migrate)
     except DealerError:
         raise
     except Exception as error:

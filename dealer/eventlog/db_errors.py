@@ -24,6 +24,7 @@ from dealer.errors import (
     DealerError,
     OutcomeUnknown,
     SchemaOutdated,
+    WorkerUnavailable,
 )
 
 FAULTS = (sqlite3.Error, OSError)
@@ -108,6 +109,12 @@ PAGE_BYTES = 4096
 # Prefixes of SQLSTATE codes; the longest one that matches applies.
 _BY_SQLSTATE: dict[str, tuple[type[DatabaseError], str]] = {
     "08": (DatabaseUnavailable, _UNREACHABLE % "the connection was lost"),
+    # A server of a cluster reports it of another one.
+    "08006": (
+        WorkerUnavailable,
+        "A worker of the database {name} cannot be reached: its tables are unavailable until it "
+        "is back, and no acknowledged event is lost.",
+    ),
     "57P": (DatabaseUnavailable, _UNREACHABLE % "the server is stopping"),
     **dict.fromkeys(_NOT_YET, _RECOVERING),
     "53300": (DatabaseUnavailable, _UNREACHABLE % "the server has no free connection"),
@@ -132,9 +139,14 @@ _BY_SQLSTATE: dict[str, tuple[type[DatabaseError], str]] = {
     "42703": (SchemaOutdated, "The database {name} lacks columns; run `dealer migrate` on it."),
     _LOCK_TIMEOUT: _LOCKED,
     "57014": _LOCKED,
-    "XX": (
-        DatabaseDamaged,
-        "The database {name} is damaged; restore it from a backup.",
+    "0A000": (
+        DatabaseError,
+        "The database {name} refused a statement of this program, and no data is damaged; check "
+        "that the server, and Citus if the log is distributed, are of a supported version.",
+    ),
+    **dict.fromkeys(
+        ("XX001", "XX002"),
+        (DatabaseDamaged, "The database {name} is damaged; restore it from a backup."),
     ),
 }
 _PREFIX_LENGTHS = (5, 3, 2)

@@ -119,15 +119,16 @@ class Log(ReadOnlyLog):
         """
         return self.append(Append(table, 0, (), ((size, note),)))
 
-    def run_when_idle(self, work: Slice) -> asyncio.Future[None]:
+    def run_when_idle(self, work: Slice, *, by_worker: bool = False) -> asyncio.Future[None]:
         """Call `work(connection)` on the writer thread while no append is queued.
 
         Each call has a transaction of its own; it should take a few milliseconds and return True
         while more is left. The future is resolved after the call that returned False, or raises
         what a call raised (whose transaction was rolled back). A power failure may undo the newest
-        slices, never an append.
+        slices, never an append. With `by_worker` each call is made for each server of a log in
+        shards, with a connection to it (`dealer.eventlog.schema.near`).
         """
-        return self.writer.enqueue(work, durable=False)
+        return self.writer.enqueue(work, durable=False, by_worker=by_worker)
 
     async def run_in_transaction(
         self, work: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs

@@ -102,6 +102,15 @@ class Store(Protocol):
         power failure may undo the transaction.
         """
 
+    def run_by_worker(self, work: Callable[[Connection], bool]) -> bool:
+        """Run `work`, which is not durable, in a transaction at each server that has tables.
+
+        Whether there is more at any of them. At one server it is given `near` tables only.
+        """
+
+    def unreachable(self) -> list[str]:
+        """A sentence for each server but the first that could not be reached; on any thread."""
+
     def maintenance_due(self) -> bool:
         """Whether `maintain` has something to do; this takes a few microseconds."""
 

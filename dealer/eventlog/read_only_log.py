@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
-from dealer.errors import DatabaseDamaged, DatabaseError, Unavailable
+from dealer.errors import DatabaseDamaged, DatabaseError, Unavailable, WorkerUnavailable
 from dealer.eventlog import stored_form
 from dealer.eventlog.protocols import Dialect, Reader
 from dealer.eventlog.rows import COLUMNS, EventRecord
@@ -149,7 +149,11 @@ class ReadOnlyLog:
             query = asyncio.create_task(self._read_heads(self._heads))
             self._heads = self._next_heads = query
         # The others wait for it, too, if this caller is cancelled.
-        return (await asyncio.shield(query)).get(table)
+        try:
+            heads = await asyncio.shield(query)
+        except WorkerUnavailable:
+            heads = await self.heads([table])  # the worker may be that of another caller's table
+        return heads.get(table)
 
     async def _read_heads(self, before: asyncio.Task[dict[bytes, int]] | None) -> dict[bytes, int]:
         if before is not None and not before.done():

@@ -20,7 +20,7 @@ is done: drop what only the feed needs, what subscribers need, what the projecto
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from threading import Lock
 
@@ -56,6 +56,7 @@ class RecentEvents:
 
     `bytes` is its estimated size, at most `bound`. `waiting` are the tables of which the projector
     has not taken all, the longest waiting first, each with the first version that it has not taken.
+    `dropped` counts how often events were dropped that the projector has not taken.
     """
 
     def __init__(self, *, bound: int = BOUND) -> None:
@@ -63,7 +64,7 @@ class RecentEvents:
         self.waiting: OrderedDict[bytes, int] = OrderedDict()
         self.bound = bound
         self._followed = False
-        self._incomplete = False
+        self.dropped = 0
         self._lock = Lock()
         self._rings: dict[bytes, _Ring] = {}
 
@@ -79,7 +80,7 @@ class RecentEvents:
                 ring = self._rings[table] = _Ring()
             elif ring.records[-1].version + 1 != first:
                 # Another process has written what is between them.
-                self._incomplete |= self.waiting.pop(table, None) is not None
+                self.dropped += self.waiting.pop(table, None) is not None
                 ring.records.clear()
                 size -= ring.size
             ring.records += records
@@ -123,20 +124,34 @@ class RecentEvents:
     def forget(self) -> None:
         """Forget all events: the log was rewound, or a table left it."""
         with self._lock:
-            self._incomplete |= bool(self.waiting)
+            self.dropped += bool(self.waiting)
             self.waiting.clear()
             self._rings.clear()
             self.bytes = 0
 
     # For the projector
 
-    def take(self, count: int) -> list[tuple[bytes, list[EventRecord]]]:
-        """What whole tables have waiting, the longest waiting first, until it is `count` events."""
+    def tables_waiting(self) -> list[bytes]:
+        """The tables of `waiting`."""
+        with self._lock:
+            return [*self.waiting]
+
+    def take(
+        self, count: int, *, of: Collection[bytes] | None = None
+    ) -> list[tuple[bytes, list[EventRecord]]]:
+        """What whole tables have waiting, the longest waiting first, until it is `count` events.
+
+        If `of` is given, only of these tables.
+        """
         taken: list[tuple[bytes, list[EventRecord]]] = []
         left = count
         with self._lock:
-            while self.waiting and left > 0:
-                table, first = self.waiting.popitem(last=False)
+            for table, first in list(self.waiting.items()):
+                if left <= 0:
+                    break
+                if of is not None and table not in of:
+                    continue
+                del self.waiting[table]
                 records = self._rings[table].records
                 found = list(islice(records, first - records[0].version, None))
                 taken.append((table, found))
@@ -148,7 +163,7 @@ class RecentEvents:
         with self._lock:
             ring = self._rings.get(table)
             if ring is None or ring.records[0].version > version:
-                self._incomplete = True  # it was dropped meanwhile
+                self.dropped += 1  # it was dropped meanwhile
                 return
             self.waiting[table] = version
             self.waiting.move_to_end(table, last=False)
@@ -163,12 +178,6 @@ class RecentEvents:
                 if ring is not None:
                     self._trim(table, ring)
 
-    def pop_incomplete(self) -> bool:
-        """Whether events were dropped that the projector has not taken, since the last call."""
-        with self._lock:
-            incomplete, self._incomplete = self._incomplete, False
-        return incomplete
-
     # Under the lock
 
     def _make_room(self) -> None:
@@ -179,7 +188,7 @@ class RecentEvents:
                 ring.keep = False
             self._trim_all()
         if self.bytes > enough:
-            self._incomplete = True
+            self.dropped += 1
             self.waiting.clear()
             self._trim_all()
 

@@ -7,10 +7,10 @@ program are the names of its migration files, `<revision>_<name>.py`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dealer.errors import DatabaseError, SchemaOutdated, SchemaTooNew
 from dealer.eventlog.protocols import Connection, Dialect
@@ -57,6 +57,32 @@ def lagging(dialect: str) -> str:
     """
     condition = "stream.version > stream.projected"
     return f"stream.behind AND {condition}" if dialect == "postgresql" else condition
+
+
+NEAR = "near"
+"""What `Connection.info` has of the log's part at the connection's server, if it is in shards."""
+
+
+class Near(Protocol):
+    """The part of a log in shards that is at one server; each has another `worker`."""
+
+    worker: Hashable
+
+    def tables(self, connection: Connection, tables: Collection[bytes]) -> set[bytes]: ...
+    def part(self, name: str) -> str: ...
+
+
+def near(connection: Connection) -> Near | None:
+    """What of the log is at this connection's server; None if all of it is meant."""
+    # A connection to an SQLite file has no such remarks.
+    found: Near | None = getattr(connection, "info", {}).get(NEAR)
+    return found
+
+
+def part(connection: Connection, name: str) -> str:
+    """A FROM item with the rows of an SQL table that are near, under its name."""
+    here = near(connection)
+    return name if here is None else here.part(name)
 
 
 _MIGRATION_LOCK = int.from_bytes(b"dealer/m")

@@ -108,6 +108,7 @@ class _Job(NamedTuple):
 
     work: Callable[[Connection], Any]
     durable: bool
+    by_worker: bool
     future: asyncio.Future[Any]
 
 
@@ -164,6 +165,11 @@ class Writer:
         return self._store.on_loop and self._policy.on_loop
 
     @property
+    def unreachable(self) -> list[str]:
+        """A sentence for each server of a log in shards that could not be reached, for a person."""
+        return self._store.unreachable()
+
+    @property
     def waiting(self) -> int:
         """Number of queued appends, without the batch that is being written."""
         return len(self._queue) + self._store.undecided
@@ -201,15 +207,18 @@ class Writer:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
 
-    def enqueue(self, work: Callable[[Connection], Any], *, durable: bool) -> asyncio.Future[Any]:
+    def enqueue(
+        self, work: Callable[[Connection], Any], *, durable: bool, by_worker: bool = False
+    ) -> asyncio.Future[Any]:
         """Queue work that runs between batches, in a transaction of its own, in arrival order.
 
-        A `durable` one does not wait for idle work, of which there may always be more.
+        A `durable` one does not wait for idle work, of which there may always be more. With
+        `by_worker` idle work runs by `Store.run_by_worker`.
         """
         self._require_running()
         future: asyncio.Future[Any] = self._loop.create_future()
         queue = self._jobs if durable else self._idle
-        queue.append(_Job(work, durable=durable, future=future))
+        queue.append(_Job(work, durable=durable, by_worker=by_worker, future=future))
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
@@ -385,7 +394,10 @@ class Writer:
         if job.future.cancelled():
             return
         try:
-            result = self._store.run(job.work, durable=job.durable)
+            if job.by_worker:
+                result = self._store.run_by_worker(job.work)
+            else:
+                result = self._store.run(job.work, durable=job.durable)
         except Exception as error:
             self._call_on_loop(reject, job.future, error)
             return

@@ -70,8 +70,22 @@ SELECT s.id, s.table_id, s.last, h.last, t.key FROM (
             ELSE (SELECT max(e.version) FROM event e
                 WHERE e.stream = stream.id AND e.version <= stream.version) END AS last,
         (SELECT max(seq) FROM feed WHERE feed.of_stream = stream.id) AS newest
-    FROM stream WHERE {}
+    FROM stream WHERE id IN ({})
 ) s LEFT JOIN feed h ON h.seq = s.newest LEFT JOIN service_table t ON t.table_id = s.table_id
+WHERE s.last > coalesce(h.last, 0) ORDER BY s.id"""
+# PostgreSQL in two parts: in a log in shards the feed is not where the tables are.
+_REACHED = """
+SELECT id, table_id, CASE
+        WHEN EXISTS (SELECT 1 FROM archived a WHERE a.stream = stream.id) THEN version
+        ELSE (SELECT max(e.version) FROM event e
+            WHERE e.stream = stream.id AND e.version <= stream.version) END AS last
+FROM stream WHERE id = ANY(?)"""
+_BEHIND = """
+SELECT s.id, s.table_id, s.last, h.last, t.key
+FROM unnest(CAST(? AS bytea[]), CAST(? AS bytea[]), CAST(? AS bigint[])) AS s (id, table_id, last)
+LEFT JOIN LATERAL (
+    SELECT f.last FROM feed f WHERE f.of_stream = s.id ORDER BY f.seq DESC LIMIT 1
+) h ON true LEFT JOIN service_table t ON t.table_id = s.table_id
 WHERE s.last > coalesce(h.last, 0) ORDER BY s.id"""
 _ADD = "INSERT INTO feed (seq, of_stream, first, last, key) VALUES (?, ?, ?, ?, ?)"
 _ADD_MANY = (
@@ -209,12 +223,14 @@ def _lagging(connection: Connection, streams: Sequence[Any]) -> Iterable[Sequenc
     """(stream, table id, version, last version in the feed or None, key) of tables to be added."""
     execute = connection.exec_driver_sql
     if connection.dialect.name == "postgresql":
-        if streams:
-            yield from execute(_LAGGING.format("id = ANY(?)"), (list(streams),)).fetchall()
+        reached = execute(_REACHED, (list(streams),)).fetchall() if streams else ()
+        if reached:
+            columns = tuple(list(column) for column in zip(*reached, strict=True))
+            yield from execute(_BEHIND, columns).fetchall()
         return
     for start in range(0, len(streams), STREAMS):
         part = tuple(dict.fromkeys(streams[start : start + STREAMS]))
-        yield from execute(_LAGGING.format(f"id IN ({','.join('?' * len(part))})"), part).fetchall()
+        yield from execute(_LAGGING.format(",".join("?" * len(part))), part).fetchall()
 
 
 ROWS = 10_000

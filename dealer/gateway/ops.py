@@ -81,7 +81,8 @@ class Operations:
         problem = self.problem or (key_needed if new_tables else None)
         if problem is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
-        remarks = filter(None, (maintenance.notice, key_needed, *service.damaged.lines()))
+        down = service.log.writer.unreachable
+        remarks = filter(None, (maintenance.notice, key_needed, *down, *service.damaged.lines()))
         lines = ["ready", self.probe.database, *remarks, *_tables(self.stopped)]
         return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dealer.eventlog import EventRecord
 from dealer.eventlog.protocols import Connection
-from dealer.eventlog.schema import lagging
+from dealer.eventlog.schema import lagging, part
 from dealer.projector.changes import StreamKey, on_postgres
 from dealer.projector.models import StreamId
 from dealer.projector.stream_projector import records
@@ -35,35 +35,32 @@ _LAST = 2**63 - 1
 # Several nodes write the same read models: advisory locks distribute the tables among them. Row
 # locks would block appends to those tables. A few streams are selected before any is locked: the
 # planner may otherwise lock every lagging stream, and PostgreSQL has room for some thousand locks.
-_CLAIM = f"""
-WITH few AS MATERIALIZED (
-    SELECT id, table_id, projected, version FROM stream
-    WHERE behind AND version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
-        AND {_HERE.format("stream")}
-    ORDER BY id LIMIT ?
-), mine AS MATERIALIZED (
-    SELECT * FROM few
-    WHERE pg_try_advisory_xact_lock(CAST(CAST('x' || right(encode(id, 'hex'), 16) AS bit(64))
-                                         AS bigint))
-    LIMIT ?
-)
+# The locks are of this connection's server, so they are taken by a statement without tables. At
+# most so many versions of each table: without the limit all rows of each table would be sorted.
+_FEW = """
+SELECT id FROM {}
+WHERE behind AND version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
+    AND NOT EXISTS (SELECT 1 FROM {} WHERE archived.stream = stream.id)
+ORDER BY id LIMIT ?"""
+_CLAIM = """
+SELECT id FROM unnest(CAST(? AS bytea[])) AS id
+WHERE pg_try_advisory_xact_lock(
+    CAST(CAST('x' || right(encode(id, 'hex'), 16) AS bit(64)) AS bigint))
+LIMIT ?"""
+_OF_CLAIMED = f"""
 SELECT {_COLUMNS}
-FROM mine s LEFT JOIN LATERAL (
-    SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
-    ORDER BY e.version LIMIT ?
-) e ON true ORDER BY s.id, e.version LIMIT ?"""
+FROM stream s LEFT JOIN event e
+    ON e.stream = s.id AND e.version > s.projected AND e.version <= s.projected + ?
+WHERE s.id = ANY(?) AND s.version > s.projected ORDER BY s.id, e.version LIMIT ?"""
 _HIGHEST = b"\xff" * 16
 _CANDIDATES = 1024
 
-_POSITIONS = "SELECT id, projected FROM stream WHERE {} LIMIT 1000"
+_POSITIONS = "SELECT id, projected FROM {} WHERE {} LIMIT 1000"
 
 # A stream that is behind is marked; the mark is taken back when the stream has not changed from one
 # check to the next. Taken back at once, it would change with each append, and so the index.
-_QUIET = "SELECT id, version FROM stream WHERE behind AND version = projected LIMIT 10000"
-_UNMARK = """
-UPDATE stream SET behind = false WHERE id IN (
-    SELECT id FROM stream WHERE id = ANY(?) AND version = projected
-    FOR NO KEY UPDATE SKIP LOCKED)"""
+_QUIET = "SELECT id, version FROM {} WHERE behind AND version = projected LIMIT 10000"
+_UNMARK = "SELECT unmark_streams(?)"
 POLLS_PER_UNMARK = 30
 """Polls from one check of the marks to the next."""
 
@@ -122,7 +119,7 @@ class LaggingStreams:
         found = {
             stream_id: projected
             for stream_id, projected in connection.exec_driver_sql(
-                _POSITIONS.format(lagging(connection.dialect.name))
+                _POSITIONS.format(part(connection, "stream"), lagging(connection.dialect.name))
             )
             if stream_id not in without
         }
@@ -137,7 +134,8 @@ class LaggingStreams:
         self._polls += 1
         if self._polls % POLLS_PER_UNMARK or not on_postgres(connection):
             return
-        found = dict(map(tuple, connection.exec_driver_sql(_QUIET).fetchall()))
+        quiet = connection.exec_driver_sql(_QUIET.format(part(connection, "stream")))
+        found = dict(map(tuple, quiet.fetchall()))
         unmarked = [
             stream_id for stream_id, at in self._quiet.items() if found.get(stream_id) == at
         ]
@@ -154,9 +152,15 @@ class LaggingStreams:
         count: int,
     ) -> list[Any]:
         if on_postgres(connection):
-            limits = (_CANDIDATES, count, count, count)
-            parameters = (after or b"", upto or _HIGHEST, list(without), *limits)
-            return list(connection.exec_driver_sql(_CLAIM, parameters).fetchall())
+            execute = connection.exec_driver_sql
+            few = _FEW.format(part(connection, "stream"), part(connection, "archived"))
+            among = (after or b"", upto or _HIGHEST, list(without), _CANDIDATES)
+            found = [stream_id for (stream_id,) in execute(few, among)]
+            locked = execute(_CLAIM, (found, count)) if found else ()
+            claimed = [stream_id for (stream_id,) in locked]
+            if not claimed:
+                return []
+            return list(execute(_OF_CLAIMED, (count, claimed, count)).fetchall())
         # Values from the database as literals: they may exceed the number of parameters.
         sql = _NEXT.format(",".join(map(str, without)))
         return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog.postgres.cluster import begin_ddl, distribute_beside
 from dealer.eventlog.protocols import Connection
 from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_postgres
 from dealer.projector.models import MODELS, VIEWS, Model, StreamId
@@ -104,6 +105,7 @@ class Rebuild:
         """
         if on_postgres(connection):
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+            begin_ddl(connection)
         if self._schema is None:
             self._prepare(connection)
         elif self._schema != schema_version(connection):
@@ -219,6 +221,8 @@ def create_tables(connection: Connection) -> None:
         connection.exec_driver_sql(
             made.replace(f"CREATE TABLE {model.name} ", f"CREATE TABLE {PREFIX}{model.name} ")
         )
+    if on_postgres(connection) and begin_ddl(connection):
+        distribute_beside(connection, [PREFIX + model.name for model in MODELS])
 
 
 def swap_tables(connection: Connection) -> None:

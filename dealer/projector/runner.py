@@ -15,7 +15,7 @@ and what was dropped from memory.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Flag, auto
 from logging import getLogger
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import EventRecord
 from dealer.eventlog.protocols import Connection, Dialect
 from dealer.eventlog.recent import RecentEvents
-from dealer.eventlog.schema import TABLE_ID, select_in
+from dealer.eventlog.schema import TABLE_ID, near, select_in
 from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_postgres
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.models import StreamId
@@ -73,16 +73,7 @@ class StreamPositions:
 
 _PROJECTED = "SELECT projected FROM stream WHERE id = ?"
 _ADVANCE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
-_ADVANCE_ALL = """
-WITH step AS MATERIALIZED (
-    SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bytea[]), CAST(? AS bigint[]))
-        AS m (reached, id, projected)
-), locked AS MATERIALIZED (
-    SELECT s.id FROM stream s JOIN step m ON m.id = s.id
-    ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED
-)
-UPDATE stream s SET projected = m.reached FROM step m, locked l
-WHERE l.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
+_ADVANCE_ALL = "SELECT * FROM advance_streams(?, ?, ?)"
 
 EVENTS = 96
 """Events per slice that are read from the log: some two milliseconds and one commit, for which
@@ -97,6 +88,8 @@ the processor time, and appends would wait for most of it."""
 
 TABLES = 2000
 """Cached table states, about 6 KiB each; `StreamProjector` bounds their bytes."""
+
+TableIds = Collection[bytes]
 
 _log = getLogger("dealer.projector")
 
@@ -132,15 +125,22 @@ class Projector:
     `catch_up` was called, or always if `recent` is None. `stopped` has the stopped tables by their
     `stream` values: they are tried again by another Projector, after a restart, or when a poll
     finds that a rebuild or another process has projected more of them. `done` counts the events
-    applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory.
+    applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory. Each server of a
+    log in shards has a projector, whose slices get connections to it; they share `stopped`.
     """
 
     def __init__(
-        self, *, recent: RecentEvents | None = None, events: int = EVENTS, tables: int = TABLES
+        self,
+        *,
+        recent: RecentEvents | None = None,
+        events: int = EVENTS,
+        tables: int = TABLES,
+        stopped: dict[StreamId, Stopped] | None = None,
     ) -> None:
-        self.stopped: dict[StreamId, Stopped] = {}
+        self.stopped: dict[StreamId, Stopped] = {} if stopped is None else stopped
         self.done = 0
         self._recent = recent
+        self._dropped = 0  # by `recent`
         # What an earlier process has left is found by the first slice.
         self._due = Due.CATCH_UP
         self._read_log = False  # by the last slice
@@ -200,18 +200,19 @@ class Projector:
 
     def _project_next(self, transaction: _Transaction) -> bool:
         """Fold the events of this slice, from memory or from the log; True if there are more."""
-        recent = self._recent
+        recent, connection = self._recent, transaction.connection
         # Under load there are always recent events: every second slice may read the log, or what
         # other processes have left would never come.
         self._read_log = bool(self._due) and not self._read_log
-        if recent is not None and recent.waiting and not self._read_log:
-            self._waiting = self._waiting or len(recent.waiting)
-            self._project_recent(transaction, recent)
+        here = None if recent is None else _waiting(connection, recent)
+        if recent is not None and here and not self._read_log:
+            self._waiting = self._waiting or len(here)
+            self._project_recent(transaction, recent, here)
             more = bool(self._due)
         else:
             more = self._project_lagging(transaction)
-        if recent is None or not recent.waiting:  # what was left was dropped from memory
-            self._waiting = 0
+        if recent is None or not _waiting(connection, recent):
+            self._waiting = 0  # what was left was dropped from memory
         return more or self._waiting > 0
 
     def _require_same_tables(self, connection: Connection) -> None:
@@ -243,9 +244,11 @@ class Projector:
 
     # Folding
 
-    def _project_recent(self, transaction: _Transaction, recent: RecentEvents) -> None:
+    def _project_recent(
+        self, transaction: _Transaction, recent: RecentEvents, here: TableIds
+    ) -> None:
         """Project what this process committed; what does not follow is read from the log."""
-        taken = recent.take(RECENT_EVENTS)
+        taken = recent.take(RECENT_EVENTS, of=here)
         self._waiting -= len(taken)
         tables = [table for table, _ in taken]
         positions = self._positions.of(transaction.connection, tables)
@@ -266,7 +269,8 @@ class Projector:
                 recent.put_back(table, reached + 1)
                 self._waiting += 1
         recent.projected(tables)
-        if recent.pop_incomplete():
+        if recent.dropped != self._dropped:
+            self._dropped = recent.dropped
             self._due |= Due.CATCH_UP
 
     def _project_lagging(self, transaction: _Transaction) -> bool:
@@ -336,6 +340,12 @@ class Projector:
 
 def events_per_slice(dialect: Dialect) -> int:
     return EVENTS_ON_POSTGRES if dialect == "postgresql" else EVENTS
+
+
+def _waiting(connection: Connection, recent: RecentEvents) -> Collection[bytes]:
+    """The tables of which this process has committed more than is projected, of those near."""
+    tables, here = recent.tables_waiting(), near(connection)
+    return tables if here is None else here.tables(connection, tables)
 
 
 def _not_advanced(connection: Connection, advances: list[_Advance]) -> set[StreamId]:

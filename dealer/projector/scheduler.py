@@ -16,6 +16,7 @@ from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Log
 from dealer.eventlog.protocols import Connection
 from dealer.eventlog.recent import RecentEvents
+from dealer.eventlog.schema import near
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.runner import Projector, events_per_slice
 
@@ -34,13 +35,16 @@ _log = getLogger("dealer.projector")
 class ProjectionScheduler:
     """Runs a Projector's slices on the log's writer thread; used on the event loop.
 
-    `recent` has what this process commits; for commits of others that it knows of, call
-    `projector.catch_up`. `slice_seconds` has the time of each slice, without its COMMIT. Nothing is
-    projected while a caller holds `lock`.
+    `recent` has what this process commits. If the log is in shards, each server has a projector of
+    its own, and `projector` has what they have stopped. `slice_seconds` has the time of each slice,
+    without its COMMIT. Nothing is projected while a caller holds `lock`.
     """
 
     def __init__(self, log: Log, recent: RecentEvents, *, seconds: float = SECONDS) -> None:
-        self.projector = Projector(recent=recent, events=events_per_slice(log.dialect))
+        self._log = log
+        self._recent = recent
+        self._projectors: dict[object, Projector] = {}
+        self.projector = self._projector_of(None)
         self.slice_seconds = Histogram(LONG_SECONDS)
         self._polls = Polls(
             self._work,
@@ -48,7 +52,6 @@ class ProjectionScheduler:
             retry=RETRY_SECONDS,
             failure=LastingFailure(_log, "projection failed, retrying"),
         )
-        self._log = log
         self.lock = asyncio.Lock()
         # When the oldest append of this process was committed that is not, or is being, projected.
         self._waiting_since: float | None = None
@@ -81,13 +84,15 @@ class ProjectionScheduler:
     async def up_to_date(self) -> None:
         """Wait until every event that is in the log now is in the read models."""
         async with self.lock:
-            self.projector.catch_up()
+            for projector in self._projectors.values():
+                projector.catch_up()
             await self._project()
 
     async def _work(self) -> None:
         async with self.lock:
             if self._polls.polling:
-                self.projector.poll()
+                for projector in self._projectors.values():
+                    projector.poll()
             try:
                 await self._project()
             except ConcurrentUpdate:
@@ -98,10 +103,11 @@ class ProjectionScheduler:
             self._running_since = self._waiting_since
         self._waiting_since = None
         try:
-            await self._log.run_when_idle(self._slice)
+            await self._log.run_when_idle(self._slice, by_worker=True)
             self._running_since = None
         except Exception:
-            self.projector.rolled_back()
+            for projector in self._projectors.values():
+                projector.rolled_back()
             raise
         finally:
             if not self.projector.stopped:
@@ -112,6 +118,16 @@ class ProjectionScheduler:
     def _slice(self, connection: Connection) -> bool:
         started_at = perf_counter()
         try:
-            return self.projector.slice(connection)
+            here = near(connection)
+            return self._projector_of(here and here.worker).slice(connection)
         finally:
             self.slice_seconds.observe(perf_counter() - started_at)
+
+    def _projector_of(self, worker: object) -> Projector:
+        """The projector of a server; None names the only one."""
+        if worker not in self._projectors:
+            stopped = self.projector.stopped if self._projectors else None
+            events = events_per_slice(self._log.dialect)
+            made = Projector(recent=self._recent, events=events, stopped=stopped)
+            self._projectors[worker] = made
+        return self._projectors[worker]

@@ -63,8 +63,9 @@ def upgrade() -> None:
     create_operations()
     create_services()
     create_models(postgres)
+    steps = POSTGRES_STEPS if postgres else ()
     guards, views = (POSTGRES_GUARDS, POSTGRES_VIEWS) if postgres else (SQLITE_GUARDS, SQLITE_VIEWS)
-    for statement in (*guards, *views):
+    for statement in (*guards, *steps, *views):
         op.get_bind().exec_driver_sql(statement)  # not op.execute: `:` is no parameter here
 
 
@@ -323,6 +324,95 @@ END $$""",
             ("truncate", "TRUNCATE", "STATEMENT"),
         )
     ),
+)
+
+# Statements on one table after the other, for a log whose tables are in shards: there a statement
+# that changes rows of several tables is a distributed transaction, or refused. No loop waits for a
+# lock. Their parameters are columns.
+POSTGRES_STEPS = (
+    # Moves the heads that are at the expected versions, and returns their tables; adds the events
+    # and checkpoints of these. Few events are added singly, which a shard plans once.
+    """\
+CREATE FUNCTION append_events(
+    tables bytea[], expected bigint[], ends bigint[],
+    streams bytea[], versions bigint[], types text[], schemas integer[], ats bigint[],
+    publics text[], commitments bytea[], hiddens bytea[], commands text[], digests bytea[],
+    noted bytea[], sizes bigint[], notes text[]
+) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+DECLARE
+    t bytea;
+    low bigint;
+    high bigint;
+    e record;
+    taken bytea[] := '{}';
+BEGIN
+    FOR t, low, high IN SELECT * FROM unnest(tables, expected, ends) ORDER BY 1 LOOP
+        IF low = 0 THEN
+            INSERT INTO stream (id, version, projected) VALUES (t, high, 0) ON CONFLICT DO NOTHING;
+        ELSE
+            UPDATE stream SET version = high WHERE id = t AND version = low;
+        END IF;
+        IF FOUND THEN
+            taken := taken || t;
+            RETURN NEXT t;
+        END IF;
+    END LOOP;
+    IF cardinality(streams) <= 16 THEN
+        FOR e IN SELECT * FROM unnest(streams, versions, types, schemas, ats, publics, commitments,
+                hiddens, commands, digests)
+                AS r (stream, version, type, schema, at, public, commitment, hidden, command,
+                    digest)
+            WHERE r.stream = ANY (taken)
+        LOOP
+            INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden,
+                command, digest)
+            VALUES (e.stream, e.version, e.type, e.schema, e.at, e.public, e.commitment, e.hidden,
+                e.command, e.digest);
+        END LOOP;
+    ELSE
+        INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,
+            digest)
+        SELECT * FROM unnest(streams, versions, types, schemas, ats, publics, commitments, hiddens,
+            commands, digests)
+            AS r (stream, version, type, schema, at, public, commitment, hidden, command, digest)
+        WHERE r.stream = ANY (taken);
+    END IF;
+    FOR e IN SELECT * FROM unnest(noted, sizes, notes) AS r (stream, size, note)
+        WHERE r.stream = ANY (taken)
+    LOOP
+        INSERT INTO checkpoint (stream, size, note) VALUES (e.stream, e.size, e.note);
+    END LOOP;
+END $$""",
+    # Advances the streams that are projected up to the given versions, and returns them.
+    """\
+CREATE FUNCTION advance_streams(reached bigint[], streams bytea[], before bigint[])
+RETURNS SETOF bytea LANGUAGE plpgsql AS $$
+DECLARE
+    t bytea;
+    low bigint;
+    high bigint;
+BEGIN
+    FOR t, low, high IN SELECT * FROM unnest(streams, before, reached) LOOP
+        PERFORM 1 FROM stream WHERE id = t AND projected = low FOR NO KEY UPDATE SKIP LOCKED;
+        IF FOUND THEN
+            UPDATE stream SET projected = high WHERE id = t AND projected = low;
+            RETURN NEXT t;
+        END IF;
+    END LOOP;
+END $$""",
+    # Takes the mark from streams that are projected up to their end.
+    """\
+CREATE FUNCTION unmark_streams(streams bytea[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    t bytea;
+BEGIN
+    FOREACH t IN ARRAY streams LOOP
+        PERFORM 1 FROM stream WHERE id = t FOR NO KEY UPDATE SKIP LOCKED;
+        IF FOUND THEN
+            UPDATE stream SET behind = false WHERE id = t AND version = projected;
+        END IF;
+    END LOOP;
+END $$""",
 )
 
 # Code → type and members of the public part; see dealer/eventlog/stored_form.py.

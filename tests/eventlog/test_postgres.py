@@ -88,7 +88,7 @@ async def test_defaults_of_the_database_do_not_weaken_the_log(
         assert await log.append(append(A, 0)) == Appended(1)
         await log.run_when_idle(read_settings)
         store: Any = log.writer._store
-        commit_setting = store._raw.fetchval("SHOW synchronous_commit")
+        commit_setting = store._session._raw.fetchval("SHOW synchronous_commit")
         assert values == ["read committed", "off"]
         loop = store._loop
         # The writer's event loop does not run between batches, so this test may run it.
@@ -141,7 +141,7 @@ async def test_a_table_created_by_another_node_during_the_write_is_a_conflict(
         )
         return await write_one(*arguments, **settings)
 
-    monkeypatch.setattr(Batch, "_write_together", _refuse)
+    monkeypatch.setattr(Batch, "_write_together", _leave_all)
     monkeypatch.setattr(postgres_batch, "_write_one", after_another_node)
     async with await database.open() as log:
         assert await log.append(append(A, 0)) == Conflict(7)
@@ -209,8 +209,8 @@ async def test_text_that_the_server_cannot_store_fails_one_request(
         assert await log.heads([A, B, C]) == {A: 1}
 
 
-async def _refuse(*_: object) -> None:
-    raise asyncpg.FeatureNotSupportedError("not for tables of several shards")
+async def _leave_all(*_: object) -> None:
+    """Write nothing together, so that each request is written singly."""
 
 
 # How each statement of a command finds its rows.
@@ -227,22 +227,22 @@ async def test_each_query_of_a_command_names_its_tables(
 ) -> None:
     """So the log can be sharded: each statement names the tables that it reads or writes.
 
-    If a statement for tables of several shards is refused, each statement is for one table.
+    Where the tables of a batch are not written together, each statement is for one table.
     """
     if shards:
-        monkeypatch.setattr(Batch, "_write_together", _refuse)
+        monkeypatch.setattr(Batch, "_write_together", _leave_all)
     queries: list[str] = []
-    connect = PostgresDatabase.connect
+    connect = PostgresDatabase.connect_to
 
-    async def connect_recorded(self: PostgresDatabase, **settings: str) -> Any:
-        connection = await connect(self, **settings)
+    async def connect_recorded(self: PostgresDatabase, *arguments: Any) -> Any:
+        connection = await connect(self, *arguments)
         connection.add_query_logger(lambda record: queries.append(record.query.strip()))
         return connection
 
     def record(conn: object, cursor: object, statement: str, *_: object) -> None:
         queries.append(to_dollar_params(statement).strip())
 
-    monkeypatch.setattr(PostgresDatabase, "connect", connect_recorded)
+    monkeypatch.setattr(PostgresDatabase, "connect_to", connect_recorded)
     listen(Engine, "before_cursor_execute", record)
     async with await database.open() as log, await database.open() as other:
         queries.clear()

@@ -10,9 +10,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+from tests.harness.cluster import Cluster, own_cluster
 from tests.harness.load_balancer import LoadBalancer
 from tests.harness.postgres import OwnServer, own_server
 from tests.harness.server_process import PATIENT, ServerProcess
@@ -54,7 +55,7 @@ class Nodes:
 
     `port` is the load balancer's. `kill` kills one node at a time: the one that is starting, else a
     random one; `open` starts it again. `route` builds the database URL of the nodes, and `program`
-    is what Python runs instead of `dealer`.
+    is what Python runs instead of `dealer`. With `workers` the server is a cluster.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Nodes:
         count: int = 2,
         seed: int = 0,
         route: Route | None = None,
+        workers: int = 0,
         program: tuple[str, ...] = ("-m", "dealer"),
         **options: Any,
     ) -> None:
@@ -74,6 +76,7 @@ class Nodes:
         self._count = count
         self._chance = random.Random(seed)
         self._route = route or (lambda server, database: server.url(database))
+        self._workers = workers
         self._program = program
         self._options = options
         self._database = ""
@@ -82,7 +85,12 @@ class Nodes:
 
     async def __aenter__(self) -> Nodes:
         async with self._stack as stack:
-            self.server = await asyncio.to_thread(stack.enter_context, own_server(safe=True))
+            made = (
+                own_cluster(workers=self._workers, safe=True)
+                if self._workers
+                else own_server(safe=True)
+            )
+            self.server = await asyncio.to_thread(stack.enter_context, made)
             self._database = await asyncio.to_thread(self.server.database)
             address = self._route(self.server, self._database)
             for number in range(self._count):
@@ -167,6 +175,35 @@ class Nodes:
                 while await node.is_ready():  # noqa: ASYNC110  another process
                     await asyncio.sleep(0.02)
         return len(self.nodes)
+
+    # Failure of one worker of a cluster
+
+    async def kill_worker(self) -> str:
+        """Kill a random worker, like SIGKILL; its folder, by which the nodes name it."""
+        assert isinstance(self.server, Cluster)
+        worker = self._chance.choice(self.server.workers)
+        await asyncio.to_thread(worker.stop, "immediate")
+        return str(worker.folder)
+
+    async def start_workers(self) -> None:
+        """Start the worker that was killed."""
+        assert isinstance(self.server, Cluster)
+        for worker in self.server.workers:
+            if not worker.runs:
+                await asyncio.to_thread(worker.start)
+
+    async def readyz(self) -> list[str]:
+        """What `/readyz` of each node answers."""
+        ports = [node.ops_port for node in self.nodes]
+        return [await asyncio.to_thread(self._text, port) for port in ports]
+
+    @staticmethod
+    def _text(port: int) -> str:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENT) as answer:
+                return str(answer.read().decode())
+        except HTTPError as error:
+            return error.read().decode()
 
     # Public data
 

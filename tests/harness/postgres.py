@@ -25,6 +25,8 @@ from tests.harness.ports import unused_port
 
 VARIABLE = "DEALER_TEST_POSTGRES"
 """URL of a server to use instead, as a user that may create databases: postgresql://user@host/any.
+
+Or `citus`: every test runs on a cluster of a coordinator and two workers (`tests.harness.cluster`).
 """
 
 _UNSAFE = ("-c", "fsync=off", "-c", "full_page_writes=off")
@@ -140,6 +142,11 @@ class OwnServer(Postgres):
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and not stopped."""
+        return self._process is not None
+
     def stop(self, how: str = "immediate") -> None:
         """`immediate` is like SIGKILL: the server recovers from its log at the next start."""
         if self._process is not None:
@@ -175,6 +182,12 @@ def own_server(
 
     `settings` are more of the server's, as `name=value`.
     """
+    if _on_cluster() and port is None and not settings:
+        from tests.harness.cluster import own_cluster
+
+        with own_cluster(safe=safe) as cluster:
+            yield cluster
+        return
     folder = Path(tempfile.mkdtemp(prefix="dealer-pg-"))
     folder.chmod(0o755)
     server = OwnServer(folder, programs(), safe=safe, port=port, settings=settings)
@@ -212,6 +225,10 @@ def pooler(server: OwnServer, *, mode: str) -> Iterator[str]:
             process.wait()
 
 
+def _on_cluster() -> bool:
+    return os.environ.get(VARIABLE) == "citus"
+
+
 def wait_for_port(port: int) -> None:
     """Return once something listens on a port of 127.0.0.1; AssertionError after a minute."""
     until = time.monotonic() + 60
@@ -226,7 +243,7 @@ def wait_for_port(port: int) -> None:
 def any_server() -> Iterator[Postgres]:
     """The server that the environment names, otherwise a temporary one."""
     given = os.environ.get(VARIABLE)
-    if not given:
+    if not given or _on_cluster():
         with own_server() as server:
             yield server
         return
@@ -262,6 +279,21 @@ def query(url: str, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
             await connection.close()
 
     return in_a_thread(ask)
+
+
+def execute(url: str, sql: str) -> None:
+    """Run statements without parameters, on a connection and an event loop of their own."""
+
+    async def run() -> None:
+        import asyncpg
+
+        connection = await asyncpg.connect(url)
+        try:
+            await connection.execute(sql)
+        finally:
+            await connection.close()
+
+    in_a_thread(run)
 
 
 def migrated(url: str) -> None:

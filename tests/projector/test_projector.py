@@ -36,7 +36,7 @@ from tests.projector.databases import (
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
 
-MOVES_POSITION = re.compile("UPDATE stream s? ?SET projected")
+MOVES_POSITION = re.compile("UPDATE stream SET projected|advance_streams")
 
 
 def test_the_migrations_create_the_declared_tables(connection: Connection) -> None:

@@ -128,6 +128,12 @@ class SimulatedStore:
             self._streams.clear()
             raise translate(error, name=NAME) from error
 
+    def run_by_worker(self, work: Callable[[Connection], bool]) -> bool:
+        return self.run(work, durable=False)
+
+    def unreachable(self) -> list[str]:
+        return []
+
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         database = self._database
         self._pause()

@@ -16,6 +16,7 @@ from dealer.cli.options import (
     command,
     existing_log,
     flag,
+    given,
     read_log,
     takes,
     usage_errors,
@@ -39,11 +40,18 @@ SHOWN = 10
     ```
     dealer migrate --database sqlite:////var/lib/dealer/dealer.db
     dealer migrate --database postgresql://dealer@db/dealer
+    dealer migrate --database postgresql://dealer@coordinator/dealer --shards 32
     ```
     """
 )
 @takes("database", "operator", "as_json")
-async def migrate(database: str, operator: str | None, as_json: bool) -> None:
+@given(
+    "--shards",
+    "N",
+    "Distribute an empty database over the workers of a Citus cluster, in so many shards.",
+    type=click.IntRange(1, 1024),
+)
+async def migrate(database: str, operator: str | None, as_json: bool, shards: int | None) -> None:
     from dealer.eventlog import Log
     from dealer.eventlog.backends import check_address, migrate_database, revision
     from dealer.service.identity.admin import record_schema
@@ -51,7 +59,7 @@ async def migrate(database: str, operator: str | None, as_json: bool) -> None:
     with usage_errors():
         check_address(database)
     found = await revision(database)
-    await migrate_database(database)
+    await migrate_database(database, shards=shards)
     async with await Log.open(database) as log:
         # If several processes migrate at once, the one that records it did it.
         recorded = await record_schema(log, who=operator or whoami())

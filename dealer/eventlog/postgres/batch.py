@@ -77,6 +77,8 @@ _ALL = f"""{_TAKE}, noted AS (
         $10::bytea[], $11::bytea[], $12::text[], $13::bytea[]
     ) AS n ({", ".join(COLUMNS)}) JOIN taken t ON t.id = n.stream
 ) SELECT id FROM taken"""
+_ONE_BY_ONE = "SELECT * FROM append_events({})".format(", ".join(f"${n}" for n in range(1, 17)))
+"""Does what `_ALL` does, with the same parameters, where the tables are in shards."""
 _NOTES = (
     "INSERT INTO checkpoint (stream, size, note)"
     " SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::text[])"
@@ -112,8 +114,8 @@ class Locked(msgspec.Struct, frozen=True):
 class Batch:
     """Requests and their results; `write` may be called again on another connection.
 
-    `in_doubt` are those that an earlier batch returned as `Locked` and in_doubt. Without `bulk` all
-    requests are written individually.
+    `in_doubt` are those that an earlier batch returned as `Locked` and in_doubt. If the tables are
+    in shards, those of a batch should be at one worker.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class Batch:
         requests: Sequence[Append],
         *,
         name: str,
-        bulk: bool = True,
+        sharded: bool = False,
         in_doubt: Collection[Append] = (),
     ) -> None:
         self._requests = requests
@@ -129,7 +131,8 @@ class Batch:
         self._results: dict[int, Result | Locked] = {}
         self._outcome_unknown = False
         self._in_doubt = in_doubt
-        self._bulk = bulk
+        self._bulk = True
+        self._sharded = sharded
 
     @property
     def results(self) -> list[Result | Locked]:
@@ -150,6 +153,13 @@ class Batch:
             was_unknown, self._outcome_unknown = self._outcome_unknown, True
             self._results |= await self._write_singly(raw, check_written=was_unknown)
         self._outcome_unknown = False
+
+    def defer(self) -> None:
+        """Leave every request that has no result to a later batch: its server is unreachable."""
+        for index, request in enumerate(self._requests):
+            if index not in self._results:
+                in_doubt = self._outcome_unknown or request in self._in_doubt
+                self._results[index] = Locked(in_doubt)
 
     def fail(self, error: DatabaseError, unknown: DatabaseError, *, lost: bool) -> None:
         """Set an error as the result of every request that has none yet.
@@ -175,7 +185,7 @@ class Batch:
         ends = [self._requests[indexes[-1]].end for indexes in tables.values()]
         heads = ([r.table for r in firsts], [r.expected for r in firsts], ends)
         try:
-            written = await _write_in_bulk(raw, heads, rows, notes)
+            written = await _write_in_bulk(raw, heads, rows, notes, sharded=self._sharded)
         except Exception as error:
             if not (is_bad_value(error) or is_lock_timeout(error)):
                 raise
@@ -338,14 +348,17 @@ async def _write_in_bulk(
     heads: tuple[list[bytes], list[int], list[int]],
     rows: list[tuple[Any, ...]],
     notes: list[tuple[Any, ...]],
+    *,
+    sharded: bool,
 ) -> set[bytes]:
     """The ids of the tables that were written; of the others nothing was.
 
     `heads` are three columns: table id, expected version, new version. `rows` are columns of
     `event`, `notes` of `checkpoint`. Raises the driver's errors.
     """
-    if len(rows) <= COPY_FROM:
-        found = await raw.fetch(_ALL, *heads, *columns(rows, len(COLUMNS)), *columns(notes, 3))
+    if len(rows) <= COPY_FROM or sharded:
+        sql = _ONE_BY_ONE if sharded else _ALL
+        found = await raw.fetch(sql, *heads, *columns(rows, len(COLUMNS)), *columns(notes, 3))
         return {table for (table,) in found}
     return await _copy(raw, heads, rows, notes)
 

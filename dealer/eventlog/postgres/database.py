@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from dealer.backoff import Backoff
 from dealer.errors import (
@@ -25,6 +28,7 @@ from dealer.errors import (
     DatabaseUnavailable,
     Overloaded,
     ServerReplaced,
+    WorkerUnavailable,
 )
 from dealer.eventlog.address import is_postgres, not_encoded
 from dealer.eventlog.db_errors import is_recovering, translate
@@ -46,6 +50,9 @@ _OPTIONS = frozenset(
 )  # fmt: skip
 """Options of libpq that the driver has, too, but the database's name, which is in the path."""
 
+PAUSE_SECONDS = 1.0
+"""How long a server that others would wait for is not tried again."""
+
 _SESSION = "SELECT pg_backend_pid()"
 
 IDENTITY = """
@@ -64,7 +71,9 @@ BACKOFF = (0.02, 0.4)
 # connection was made, because a connection pooler accepts few settings in its startup message. The
 # timeouts release the locks of a client host that has vanished: they block appends to its tables.
 # Statements name their rows by keys: index lookups are right whatever the statistics say.
+# With Citus's filter of the catalog the driver's questions about types take seconds.
 _SETTINGS = {
+    "citus.override_table_visibility": "off",
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",
     "enable_hashjoin": "off",
@@ -76,6 +85,17 @@ _SETTINGS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
+
+
+class Server(NamedTuple):
+    """A worker of a cluster, as the coordinator knows it; `host` may be a socket's folder."""
+
+    host: str
+    port: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.host}:{self.port}"
 
 
 class PostgresDatabase:
@@ -164,7 +184,13 @@ class PostgresDatabase:
         return options
 
     async def connect(self, **settings: str) -> asyncpg.Connection[Any]:
-        """A new connection of the driver; raises the driver's errors.
+        """A new connection of the driver, to the address; raises what `connect_to` raises."""
+        return await self.connect_to(None, settings)
+
+    async def connect_to(
+        self, server: Server | None, settings: dict[str, str]
+    ) -> asyncpg.Connection[Any]:
+        """A new connection of the driver, to the address or to a worker; raises its errors.
 
         Raises DatabaseError if an option of the address has an invalid value, and ServerReplaced if
         a standby took over from this server.
@@ -173,8 +199,10 @@ class PostgresDatabase:
 
         try:
             named = "application_name" in self._options
+            place = {} if server is None else {"host": server.host, "port": server.port}
             connection = await asyncpg.connect(
                 self._dsn,
+                **place,
                 timeout=CONNECT_SECONDS,
                 server_settings={} if named else {"application_name": "dealer"},
             )
@@ -183,7 +211,7 @@ class PostgresDatabase:
                     "".join(f"SET {name} = '{at}';" for name, at in (_SETTINGS | settings).items()),
                     timeout=CONNECT_SECONDS,
                 )
-                if self.newest:
+                if self.newest and server is None:
                     found = await connection.fetchval(IDENTITY, timeout=CONNECT_SECONDS)
                     self.require_newest(found, self.newest)
                     self.newest = found
@@ -245,11 +273,13 @@ class PostgresDatabase:
                 "session; set its pool_mode to session for this database."
             )
 
-    def engine(self, settings: dict[str, str], **options: Any) -> AsyncEngine:
+    def engine(
+        self, settings: dict[str, str], *, server: Server | None = None, **options: Any
+    ) -> AsyncEngine:
         """An SQLAlchemy engine in autocommit mode, with these settings of the server."""
 
         async def connect(*_: Any, **__: Any) -> Any:
-            return await self.connect(**settings)
+            return await self.connect_to(server, settings)
 
         engine = create_async_engine(
             "postgresql+asyncpg://",
@@ -292,7 +322,9 @@ class PostgresDatabase:
                 translated = translate(error, name=self.name)
                 limit = max(seconds, recovery) if is_recovering(error) else seconds
                 waited = loop.time() - began
-                if not isinstance(translated, DatabaseUnavailable) or waited >= limit:
+                # A worker may be down for long, and others would wait for the retries.
+                again = isinstance(translated, DatabaseUnavailable)
+                if not again or isinstance(translated, WorkerUnavailable) or waited >= limit:
                     raise translated from error
             await asyncio.sleep(backoff.next_jittered())
 
@@ -308,3 +340,67 @@ def to_dollar_params(statement: str) -> str:
     """The statement with `$1`, `$2` … in place of each `?`."""
     numbers = count(1)
     return re.sub(r"\?", lambda _: f"${next(numbers)}", statement)
+
+
+class Session:
+    """A connection with these `settings`, to the database's address or to a worker of its cluster.
+
+    `error` is why the server could not be reached at the last attempt.
+    """
+
+    def __init__(
+        self, database: PostgresDatabase, settings: dict[str, str], worker: Server | None = None
+    ) -> None:
+        self.worker = worker
+        self.error: DatabaseError | None = None
+        self._database = database
+        self._engine = database.engine(settings, server=worker, poolclass=NullPool)
+        self._connection: AsyncConnection | None = None
+        self._raw: asyncpg.Connection[Any] | None = None
+        self._not_before = 0.0
+
+    async def connect(self) -> tuple[AsyncConnection, asyncpg.Connection[Any]]:
+        """The connection, also as the driver's; raises the driver's errors."""
+        if self._connection is not None and self._raw is not None:
+            if not self._raw.is_closed():
+                return self._connection, self._raw
+            await self.disconnect()
+        connection = await self._engine.connect()
+        self._connection = connection
+        self._raw = (await connection.get_raw_connection()).driver_connection
+        assert self._raw is not None
+        return connection, self._raw
+
+    async def connect_with_retry(
+        self, *, once: bool = False
+    ) -> tuple[AsyncConnection, asyncpg.Connection[Any]]:
+        """The same, tried again for the database's `retry_seconds`; raises DatabaseError.
+
+        A server that was unreachable is tried once. With `once` any is, and then not for some time.
+        """
+        if once and self.error is not None and monotonic() < self._not_before:
+            raise self.error
+        seconds = 0.0 if once or self.error is not None else self._database.retry_seconds
+        try:
+            connections = await self._database.with_retry(self.connect, seconds=seconds)
+        except DatabaseUnavailable as error:
+            self.error, self._not_before = error, monotonic() + PAUSE_SECONDS
+            raise
+        self.error = None
+        return connections
+
+    async def disconnect(self) -> None:
+        """Close the connection at once, whatever it is doing; the next use opens another."""
+        connection, raw = self._connection, self._raw
+        self._connection = self._raw = None
+        if raw is not None:
+            raw.terminate()
+        if connection is not None:
+            with suppress(Exception):
+                await connection.close()
+
+    async def dispose(self) -> None:
+        with suppress(Exception):
+            await self.disconnect()
+        with suppress(Exception):
+            await self._engine.dispose()

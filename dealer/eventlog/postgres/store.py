@@ -1,4 +1,4 @@
-"""PostgreSQL implementation of `protocols.Store`: one connection, reopened when lost.
+"""PostgreSQL implementation of `protocols.Store`: a connection to each server, reopened if lost.
 
 The writer thread runs an event loop of its own, so that no cancellation on the server's loop can
 reach a transaction.
@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from sqlalchemy.ext.asyncio import AsyncConnection
-from sqlalchemy.pool import NullPool
+from typing import Any, TypeVar
 
 from dealer.backoff import Backoff
 from dealer.errors import ConcurrentUpdate, DatabaseUnavailable, DealerError, OutcomeUnknown
@@ -24,17 +21,14 @@ from dealer.eventlog.db_errors import (
     is_database_error,
     lock_timeout_error,
     reason,
-    sqlstate,
     translate,
 )
 from dealer.eventlog.postgres.batch import Batch, Locked
-from dealer.eventlog.postgres.database import PostgresDatabase
+from dealer.eventlog.postgres.cluster import Shards, require_whole
+from dealer.eventlog.postgres.database import PostgresDatabase, Server, Session
 from dealer.eventlog.protocols import Connection
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.schema import current_revision, is_newest, outdated
-
-if TYPE_CHECKING:
-    import asyncpg
 
 T = TypeVar("T")
 
@@ -62,8 +56,6 @@ _AT_ONCE = 512
 
 _NEW_BACKOFF = partial(Backoff, first=FIRST_DELAY, longest=LONGEST_DELAY)
 
-_FEATURE_NOT_SUPPORTED = "0A000"
-
 
 class PostgresStore:
     """Writes a PostgreSQL database.
@@ -85,18 +77,14 @@ class PostgresStore:
         self.name = database.name
         self._database = database
         self._busy_seconds = max(busy_seconds, 0.1)
-        self._engine = database.engine(
-            {
-                "synchronous_commit": "off" if synchronous == "NORMAL" else "on",
-                "lock_timeout": str(min(int(self._busy_seconds * 1000), LOCK_MS)),
-            },
-            poolclass=NullPool,
-        )
+        self._settings = {
+            "synchronous_commit": "off" if synchronous == "NORMAL" else "on",
+            "lock_timeout": str(min(int(self._busy_seconds * 1000), LOCK_MS)),
+        }
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._connection: AsyncConnection | None = None
-        self._raw: asyncpg.Connection[Any] | None = None
-        self._unreachable = False
-        self._bulk = True
+        self._session = Session(database, self._settings)
+        self._shards: Shards | None = None  # of a log that is distributed
+        self._workers: dict[Server, Session] = {}
         self._locked = LockedTables(seconds=self._busy_seconds)
 
     def open(self) -> None:
@@ -118,7 +106,8 @@ class PostgresStore:
         if self._loop is None:
             raise DatabaseUnavailable(f"The log in {self.name} is closed.")
         batch = self._locked.take(requests)
-        results: Sequence[Result | Locked] = self._wait(self._write(batch)) if batch else ()
+        write = self._write if self._shards is None else self._write_by_worker
+        results: Sequence[Result | Locked] = self._wait(write(batch)) if batch else ()
         decided, results = self._locked.record(batch, results)
         self.undecided = self._locked.count
         return decided, [self._result(*pair) for pair in zip(decided, results, strict=True)]
@@ -132,10 +121,23 @@ class PostgresStore:
             return result
         if request.chain is not None:
             request.chain.broken = True
-        return self._outcome_unknown("locked") if result.in_doubt else lock_timeout_error(self.name)
+        worker = self._shards and self._shards.known(request.table)
+        unreachable = (self._session_of(worker) if worker else self._session).error
+        if result.in_doubt:
+            return self._outcome_unknown("it is unreachable" if unreachable else "locked")
+        return unreachable or lock_timeout_error(self.name)
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
-        return self._wait(self._run(work, durable=durable))
+        return self._wait(self._run(self._session, work, durable=durable))
+
+    def run_by_worker(self, work: Callable[[Connection], bool]) -> bool:
+        if self._shards is None:
+            return self.run(work, durable=False)
+        return self._wait(self._run_by_worker(work))
+
+    def unreachable(self) -> list[str]:
+        down = [worker for worker, session in [*self._workers.items()] if session.error]
+        return [] if self._shards is None else [*map(self._shards.describe_down, down)]
 
     def maintenance_due(self) -> bool:
         """False; see `maintain`."""
@@ -149,9 +151,8 @@ class PostgresStore:
         if loop is None:
             return []
         with suppress(Exception):
-            loop.run_until_complete(self._disconnect())
-        with suppress(Exception):
-            loop.run_until_complete(self._engine.dispose())
+            for session in (self._session, *self._workers.values()):
+                loop.run_until_complete(session.dispose())
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
         return self._locked.drain()
@@ -165,44 +166,100 @@ class PostgresStore:
     async def _open(self) -> None:
         database, seconds = self._database, self._database.retry_seconds
         await database.with_retry(database.require_sessions, seconds=0, recovery=seconds)
-        connection, _ = await database.with_retry(self._connect, seconds=0, recovery=seconds)
+        connection, _ = await database.with_retry(
+            self._session.connect, seconds=0, recovery=seconds
+        )
         try:
             found = await connection.run_sync(current_revision)
             if not is_newest(found):
                 raise outdated(self.name, found)
+            if await connection.run_sync(require_whole, name=self.name):
+                self._shards = Shards()
         except DealerError:
             raise
         except Exception as error:
             raise translate(error, name=self.name) from error
 
-    async def _write(self, requests: Sequence[Append]) -> list[Result | Locked]:
+    async def _write_by_worker(self, requests: Sequence[Append]) -> list[Result | Locked]:
+        """Write the tables of each worker in a transaction of their own, side by side."""
+        assert self._shards is not None
+        await self._find({request.table for request in requests})
+        groups: dict[Server | None, list[int]] = {}
+        for index, request in enumerate(requests):
+            groups.setdefault(self._shards.known(request.table), []).append(index)
+        results: dict[int, Result | Locked] = {
+            index: Locked(requests[index] in self._locked.in_doubt)
+            for index in groups.pop(None, ())
+        }
+        parts = [[requests[index] for index in indexes] for indexes in groups.values()]
+        sessions = [self._session_of(worker) for worker in groups if worker is not None]
+        written = await asyncio.gather(*map(self._write, parts, sessions))
+        for indexes, found in zip(groups.values(), written, strict=True):
+            results |= zip(indexes, found, strict=True)
+        return [results[index] for index in range(len(requests))]
+
+    async def _run_by_worker(self, work: Callable[[Connection], bool]) -> bool:
+        """Whether there is more at any worker; raises the error of one only if there is not."""
+        assert self._shards is not None
+        more, failure = False, None
+        await self._find(())
+        for worker in self._shards.workers:
+            session = self._session_of(worker)
+            try:
+                connection, _ = await session.connect_with_retry(once=True)
+                await connection.run_sync(self._shards.mark, worker)
+                more |= await self._run(session, work, durable=False)
+            except DealerError as error:
+                failure = error
+        if failure is not None and not more:
+            raise failure
+        return more
+
+    async def _find(self, tables: Collection[bytes]) -> None:
+        assert self._shards is not None
+        if self._shards.is_due(tables):
+            # The workers that are known can be written to without the coordinator.
+            with suppress(DatabaseUnavailable):
+                await self._session.connect_with_retry(once=True)
+                find = partial(self._shards.find, tables=tables)
+                await self._run(self._session, find, durable=False)
+
+    def _session_of(self, worker: Server) -> Session:
+        if worker not in self._workers:
+            self._workers[worker] = Session(self._database, self._settings, worker)
+        return self._workers[worker]
+
+    async def _write(
+        self, requests: Sequence[Append], session: Session | None = None
+    ) -> list[Result | Locked]:
         in_doubt = self._locked.in_doubt
-        batch = Batch(requests, name=self.name, bulk=self._bulk, in_doubt=in_doubt)
+        sharded = session is not None
+        session = session or self._session
+        batch = Batch(requests, name=self.name, sharded=sharded, in_doubt=in_doubt)
         losses = retries = 0
         while True:
             try:
-                _, raw = await self._connect_with_retry()
+                _, raw = await session.connect_with_retry(once=sharded)
                 async with asyncio.timeout(2 * self._busy_seconds):
                     await batch.write(raw)
                 return batch.results
             except Exception as error:
                 translated = translate(error, name=self.name)
-                if isinstance(translated, ConcurrentUpdate) and retries < MAX_RETRIES:
+                # The driver cannot use a statement that was prepared before a migration.
+                stale = type(error).__name__ == "InvalidCachedStatementError"
+                if (isinstance(translated, ConcurrentUpdate) or stale) and retries < MAX_RETRIES:
                     retries += 1
                     continue
-                if sqlstate(error) == _FEATURE_NOT_SUPPORTED and retries < MAX_RETRIES:
-                    # A sharded database does not support the bulk statement over several shards.
-                    # The driver reports the same state for a statement prepared before a migration.
-                    retries += 1
-                    stale = type(error).__name__ == "InvalidCachedStatementError"
-                    self._bulk = self._bulk and stale
-                    continue
-                await self._disconnect()
+                await session.disconnect()
                 lost = isinstance(translated, DatabaseUnavailable)
                 losses += lost
-                if lost and not self._unreachable and losses < MAX_LOST_CONNECTIONS:
+                if lost and sharded:
+                    # Its tables wait, as if they were locked, and no other tables do.
+                    batch.defer()
+                elif lost and session.error is None and losses < MAX_LOST_CONNECTIONS:
                     continue
-                batch.fail(translated, self._outcome_unknown(reason(error)), lost=lost)
+                else:
+                    batch.fail(translated, self._outcome_unknown(reason(error)), lost=lost)
                 return batch.results
 
     def _outcome_unknown(self, why: str) -> OutcomeUnknown:
@@ -212,8 +269,8 @@ class PostgresStore:
             "find out."
         )
 
-    async def _run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
-        connection, raw = await self._database.with_retry(self._connect, seconds=0)
+    async def _run(self, session: Session, work: Callable[[Connection], T], *, durable: bool) -> T:
+        connection, raw = await self._database.with_retry(session.connect, seconds=0)
         wait = int(self._busy_seconds * 1000) if durable else SLICE_LOCK_MS
         begin = f"BEGIN; SET LOCAL lock_timeout = {wait}"
         try:
@@ -224,42 +281,11 @@ class PostgresStore:
             with suppress(Exception):
                 await raw.execute("ROLLBACK")
             if raw.is_closed() or raw.is_in_transaction():
-                await self._disconnect()
+                await session.disconnect()
             if is_database_error(error):
                 raise translate(error, name=self.name) from error
             raise
         return result
-
-    async def _connect_with_retry(self) -> tuple[AsyncConnection, asyncpg.Connection[Any]]:
-        seconds = 0.0 if self._unreachable else self._database.retry_seconds
-        try:
-            connections = await self._database.with_retry(self._connect, seconds=seconds)
-        except DatabaseUnavailable:
-            self._unreachable = True
-            raise
-        self._unreachable = False
-        return connections
-
-    async def _connect(self) -> tuple[AsyncConnection, asyncpg.Connection[Any]]:
-        if self._connection is not None and self._raw is not None:
-            if not self._raw.is_closed():
-                return self._connection, self._raw
-            await self._disconnect()
-        connection = await self._engine.connect()
-        self._connection = connection
-        self._raw = (await connection.get_raw_connection()).driver_connection
-        assert self._raw is not None
-        return connection, self._raw
-
-    async def _disconnect(self) -> None:
-        """Close the connection at once, whatever it is doing; the next batch opens another."""
-        connection, raw = self._connection, self._raw
-        self._connection = self._raw = None
-        if raw is not None:
-            raw.terminate()
-        if connection is not None:
-            with suppress(Exception):
-                await connection.close()
 
 
 @dataclass(slots=True)

@@ -161,6 +161,12 @@ class SqliteStore:
         except FAULTS as error:
             raise translate(error, name=self.name) from error
 
+    def run_by_worker(self, work: Callable[[Connection], bool]) -> bool:
+        return self.run(work, durable=False)
+
+    def unreachable(self) -> list[str]:
+        return []
+
     def maintain(self) -> None:
         """Take a WAL checkpoint if one is due; if it fails the WAL grows, with no other effect."""
         connection = self._connection

@@ -98,6 +98,7 @@ CLOSED = 50
 
 EMPTY, IDLE, DECK = "empty", "idle", "deck"
 
+_PAGE = "SELECT id FROM stream WHERE id > ? ORDER BY id LIMIT ?"
 _SLICE = """
 SELECT s.id, s.table_id, e.at, s.version = s.projected AS projected,
        CASE WHEN e.at <= ? THEN (
@@ -108,9 +109,9 @@ SELECT s.id, s.table_id, e.at, s.version = s.projected AS projected,
        CASE WHEN e.at <= ? THEN (
            SELECT count(*) FROM tables t WHERE t.stream = s.id AND t.rules LIKE ?
        ) END AS decks
-FROM (SELECT id, table_id, version, projected FROM stream WHERE id > ? ORDER BY id LIMIT ?) s
+FROM stream s
 LEFT JOIN event e ON e.stream = s.id AND e.version = s.version AND e.type <> 'TableClosed'
-ORDER BY s.id
+WHERE s.id > ? AND s.id <= ? ORDER BY s.id
 """
 
 _DECKS = f'%"{RULE}":%'
@@ -154,8 +155,12 @@ class AutoClose:
     async def slice(self) -> int:
         """Scan the next streams and close what is due; returns how many were closed."""
         due = self.now() - min(age for age in self._ages.values() if age)
-        rows = await self._service.log.fetch(_SLICE, (due, due, _DECKS, self._after, SLICE))
-        self._after = rows[-1].id if len(rows) == SLICE else self._first
+        log, after = self._service.log, self._after
+        page = await log.fetch(_PAGE, (after, SLICE))
+        self._after = page[-1].id if len(page) == SLICE else self._first
+        if not page:
+            return 0
+        rows = await log.fetch(_SLICE, (due, due, _DECKS, after, page[-1].id))
         closed = 0
         for row, why in self._due(rows):
             closed += await self._close(row.table_id.hex(), why)
