@@ -20,7 +20,7 @@ from dealer.version import running_version
 _COMMANDS = (
     ("Run a server", "serve", "serve"),
     ("Run a server", "config", "config"),
-    ("Play", "play", "demo bots practice mcp"),
+    ("Play", "play", "demo bots practice"),
     ("Check a game", "audit", "audit history state"),
     ("Check a game", "tables", "export"),
     ("Check a game", "verify", "verify"),

@@ -1,4 +1,4 @@
-"""`dealer bots` as a process, `dealer practice`, and `dealer mcp` without its package."""
+"""`dealer bots` as a process, and `dealer practice`."""
 
 from __future__ import annotations
 
@@ -126,12 +126,3 @@ async def test_practice_opens_a_table_and_prints_its_addresses(tmp_path, capsys)
         code, _, said = await run_practice(capsys, own, "--at", "0")
         assert code == 2
         assert "--at" in said
-
-
-def test_mcp_names_the_package_that_is_missing(capsys, monkeypatch, tmp_path):
-    monkeypatch.delitem(sys.modules, "dealer.mcp.server", raising=False)
-    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
-    with pytest.raises(SystemExit) as ended:
-        main(["mcp", "--store", str(tmp_path)])
-    assert ended.value.code == 1
-    assert "pip install '.[mcp]'" in capsys.readouterr().err

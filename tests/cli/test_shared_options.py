@@ -31,7 +31,7 @@ def test_a_server_has_one_name() -> None:
     assert [name for name, options in COMMANDS.items() if "--server" in options] == []
     taking = {name for name, options in COMMANDS.items() if "--url" in options}
     assert taking == {
-        "audit", "bots", "demo", "export", "history", "mcp", "practice", "state",
+        "audit", "bots", "demo", "export", "history", "practice", "state",
     }  # fmt: skip
 
 

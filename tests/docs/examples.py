@@ -87,7 +87,6 @@ RUN: dict[str, dict[str, str]] = {
     },
     "dealer/bots/README.md": {
         "sh": "tests/bots/test_readme.py::test_the_command",
-        'json {"mcpServers"': "tests/bots/test_readme.py::test_the_settings_of_an_agent",
         "json": "tests/bots/test_readme.py::test_the_rule_of_test_decks",
     },
     "dealer/packs/README.md": {

@@ -3,7 +3,6 @@
 # ruff: noqa: F401
 import alembic.command
 import alembic.config
-import pydantic.main
 import uvloop
 
 import dealer.cli.main

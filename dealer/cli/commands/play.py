@@ -1,4 +1,4 @@
-"""Play: `dealer demo`, `dealer bots` and `dealer mcp`."""
+"""Play: `dealer demo`, `dealer bots` and `dealer practice`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from dealer.cli.options import PATH, command, given, parse_seconds, takes, usage
 from dealer.cli.output import echo, program, say_json
 from dealer.cli.process import stop_by_signal
 from dealer.config.settings import DATABASE_VARIABLE, Settings
-from dealer.errors import BadRequest, ConfigurationError, DealerError, amount
-from dealer.version import __version__
+from dealer.errors import BadRequest, DealerError, amount
 
 if TYPE_CHECKING:
     from dealer.bots.links import TableLink
@@ -294,42 +293,3 @@ async def _open_practice(
             "url": f"{address}#invite={opened.invite}",
             "seat_url": f"{address}#seat={table.token}",
         }
-
-
-@command(
-    help="""Let an agent play, by the Model Context Protocol (MCP) on standard input and output.
-
-    Its tools are list_tables, sit, look, wait, draw, play, note, leave and evidence. The agent sees
-    what its seat may see, and the log and the pages say that it is a bot. It needs the extra `mcp`:
-    `pip install '.[mcp]'` in the source folder. As an entry in the configuration of a program with
-    agents:
-
-    ```
-    {"mcpServers": {"dealer": {"command": "dealer", "args": ["mcp", "--store", "/home/me/agent"]}}}
-    ```
-    """
-)
-@given("--url", "URL", "Address of the server to play at.", default=LOCAL_SERVER)
-@given(
-    "--store",
-    "FOLDER",
-    "Where the agent's seats are stored, with their tokens. Started again with the "
-    "same folder, the agent continues in them.",
-    type=PATH,
-    default=Path(".dealer-agent"),
-)
-@given("--name", "NAME", "The player's name, unless the agent gives one.", default="Agent")
-def mcp(url: str, store: Path, name: str) -> None:
-    from dealer.bots.links import socket_address
-
-    try:
-        from dealer.mcp.seats import Seats
-        from dealer.mcp.server import run as run_server
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"`dealer mcp` needs the package {error.name}: install dealer with its extra, as in "
-            "`pip install '.[mcp]'` in the source folder."
-        ) from error
-    with usage_errors():
-        address = socket_address(url)
-    run_server(Seats(address, store, name=name), version=__version__)
