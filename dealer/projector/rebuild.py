@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dealer.errors import ConcurrentUpdate
-from dealer.eventlog.postgres.cluster import begin_ddl, distribute_beside
 from dealer.eventlog.protocols import Connection
 from dealer.projector.changes import Changes, ReadModelWriter, StreamKey, on_postgres
 from dealer.projector.models import MODELS, VIEWS, Model, StreamId
@@ -104,6 +103,8 @@ class Rebuild:
         error this rebuild is over, and readers see the old rows.
         """
         if on_postgres(connection):
+            from dealer.eventlog.postgres.cluster import begin_ddl  # not where the log is SQLite's
+
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
             begin_ddl(connection)
         if self._schema is None:
@@ -221,7 +222,11 @@ def create_tables(connection: Connection) -> None:
         connection.exec_driver_sql(
             made.replace(f"CREATE TABLE {model.name} ", f"CREATE TABLE {PREFIX}{model.name} ")
         )
-    if on_postgres(connection) and begin_ddl(connection):
+    if not on_postgres(connection):
+        return
+    from dealer.eventlog.postgres.cluster import begin_ddl, distribute_beside
+
+    if begin_ddl(connection):
         distribute_beside(connection, [PREFIX + model.name for model in MODELS])
 
 
