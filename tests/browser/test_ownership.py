@@ -87,7 +87,7 @@ async def agree(phones: list[Phone], expected: dict[str, int]) -> None:
         await spots(phone.page)
 
 
-async def test_a_card_of_a_trick_stays_that_of_who_played_it(open_page, server) -> None:
+async def test_a_card_of_a_trick_stays_that_of_its_player(open_page, server) -> None:
     ada, bob, cleo = phones = await phones_at(open_page, server, "hearts")
     played: dict[str, int] = {}
     for phone in (ada, bob):

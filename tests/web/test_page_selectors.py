@@ -14,7 +14,7 @@ SELECTORS = (FILE.parent / "table" / "selectors.js").as_uri()
 MARKERS = (FILE.parent / "client" / "markers.js").as_uri()
 
 
-def test_a_card_of_a_trick_stays_that_of_who_put_it_there_first() -> None:
+def test_a_card_of_a_trick_stays_that_of_the_first_player_who_put_it_there() -> None:
     found = run_module(f"""
         import {{ playedBy }} from {json.dumps(HISTORY)};
         const moved = (at, slot, from, to) =>

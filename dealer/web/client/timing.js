@@ -8,7 +8,7 @@ export const IN_BROWSER = typeof document !== "undefined";
 /** @type {import("../client.js").RetryPolicy} */
 export const DEFAULT_RETRY_POLICY = {
   open: 10_000,
-  // A player is told within 8 seconds that the own connection is lost.
+  // The page says within 8 seconds that the own connection is lost.
   silence: IN_BROWSER ? 4000 : 20_000,
   answer: IN_BROWSER ? 3500 : 10_000,
   backoff: 200,
