@@ -13,6 +13,7 @@ from tests.browser.geometry import resize
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import (
     answer,
+    choose_game,
     close_round,
     codes,
     expect_log,
@@ -304,6 +305,7 @@ async def test_the_badge_lists_the_checks(dealt_by_pages) -> None:
 
 async def test_the_badge_shows_a_house_only_round(open_page, axe) -> None:
     ada = await open_page("/")
+    await choose_game(ada)
     await ada.get_by_text("Choose deck, seats and rules").click()
     await ada.get_by_label("Random bytes").select_option("house")
     await open_table(ada, "Ada")

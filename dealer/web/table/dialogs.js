@@ -6,8 +6,13 @@ import { table as texts } from "../texts.js";
 import { dismissedByBack } from "./back_button.js";
 import { scrollCue } from "./scroll_cue.js";
 
+let isStyled = false;
+
 /** Load the styles of dialogs, which are not needed to see the table. */
-export const addDialogStyles = () => addStyles("table/dialogs.css");
+export async function addDialogStyles() {
+  await addStyles("table/dialogs.css");
+  isStyled = true;
+}
 
 /**
  * Show a dialog, and wait until it is closed.
@@ -20,7 +25,7 @@ export const addDialogStyles = () => addStyles("table/dialogs.css");
  * @returns {Promise<any>} what `close` was called with; null if the dialog was dismissed
  */
 export async function dialog(title, fill, { alert = false, name = "" } = {}) {
-  await addDialogStyles();
+  if (!isStyled) await addDialogStyles(); // else it opens immediately
   return new Promise((resolve) => {
     let answer = null;
     const close = (given = null) => {
