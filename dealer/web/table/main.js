@@ -246,11 +246,12 @@ class TablePage {
     this.#keepOwn();
   }
 
-  /** Pips come before the cards do, and dialogs' styles: who only looks in first sees the table. */
+  /** Pips, pictures and dialogs' styles: who only looks in first sees the table without them. */
   #loadTheRest() {
     if (this.#isComplete || (this.table.seat ?? this.table.round) === null) return;
     this.#isComplete = true;
     addDialogStyles();
+    addCardPictures();
     import(PIPS).then(({ addPips }) => addPips(), () => {}); // without: one large suit
   }
 
@@ -297,7 +298,6 @@ class TablePage {
     table.on("ended", (error) => this.#onEnded(error));
     this.draw();
     followOffers(this);
-    addCardPictures();
     loadPresentation(this, find("#notice")).then(() => this.#arriving && inviteFirst(this));
   }
 
