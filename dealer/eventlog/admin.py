@@ -37,7 +37,6 @@ UPDATE feed_state SET scan = 0 WHERE EXISTS (
 BACKUP = "backup"
 """Name in `house` of the time of the newest backup: milliseconds since 1970, 8 bytes."""
 
-
 _RECORD_BACKUP = (
     "INSERT INTO house (name, value) VALUES (?, ?)"
     " ON CONFLICT (name) DO UPDATE SET value = excluded.value"

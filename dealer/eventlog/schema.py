@@ -23,7 +23,6 @@ LASTING = "(" + " OR ".join(f"type = '{name}'" for name in LASTING_TYPES) + ")"
 """The condition of the index of lasting events; a SELECT uses the index if it has the same text."""
 # Not `type IN (…)`: SQLite builds a set from such a list for each row that is written.
 
-
 TABLE_ID = {"sqlite": "table_id", "postgresql": "id"}
 """The column of `stream` with the table's id and an index on it."""
 

@@ -52,7 +52,6 @@ Committed = Callable[[list[tuple[Append, Result]]], None]
 BATCHES_PER_SLICE = 64
 """While the queue is never empty, one slice of idle work runs after so many batches."""
 
-
 MODES = ("auto", "thread", "loop")
 
 QUICK = 0.001

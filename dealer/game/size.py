@@ -31,7 +31,6 @@ KNOWN = 48
 ENTROPY = 160
 """A digest or nonce in a dict by seat."""
 
-
 MOVED = 120
 """A card of a move that can be taken back: its tuple and integers."""
 

@@ -69,7 +69,6 @@ ORDER BY first.at, s.table_id"""
 """A SELECT of all tables whose events are in the log, the oldest first: table id, version, time and
 public part of the first event, and the type of the last one. It reads no read model."""
 
-
 _LISTED = """
 SELECT t.table_id AS "table", t.name, t.rounds, t.events AS version, t.opened_at,
        (SELECT count(*) FROM seats s WHERE s.stream = t.stream AND s.until IS NULL) AS taken,

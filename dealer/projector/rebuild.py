@@ -53,10 +53,12 @@ _ROWS = (
     f"SELECT {COLUMNS} FROM event"
     " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?"
 )
-# The events of an archived table are deleted, and its rows with them.
+# The events of an archived table are deleted, and its rows with them. No position after the last
+# event is trusted: a rebuild would miss events there that never were.
 _HERE = "NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = stream.id)"
 _STREAMS = (
-    "SELECT id, table_id, version, projected FROM stream"
+    "SELECT id, table_id, version, CASE WHEN projected > version THEN version ELSE projected END"
+    " AS projected FROM stream"
     f" WHERE id > ? AND {_HERE} ORDER BY id LIMIT ?"
 )
 _PAGE = 16

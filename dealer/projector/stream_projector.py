@@ -86,7 +86,6 @@ BYTES = 16 * 2**20
 NO_FACE = 125
 """Bytes by which a card takes less than `size_of` says, because its face is not known here."""
 
-
 KEPT_EVENTS = 131_072
 """Bound on the events of open rounds that are kept for their ends, some 20 MB."""
 

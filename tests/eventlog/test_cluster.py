@@ -10,18 +10,27 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 
-from dealer.errors import ConfigurationError, DatabaseDamaged, DatabaseError, DatabaseUnavailable
+from dealer.errors import (
+    ConfigurationError,
+    DatabaseDamaged,
+    DatabaseError,
+    DatabaseLocked,
+    DatabaseUnavailable,
+)
 from dealer.eventlog import Appended, Log
 from dealer.eventlog.backends import migrate_database
 from dealer.eventlog.db_errors import translate
 from dealer.eventlog.postgres import cluster as cluster_module
+from dealer.eventlog.protocols import Connection
 from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from tests.eventlog.requests import append
 from tests.harness.cluster import SHARDS, Cluster, execute, own_cluster
+from tests.harness.postgres import OwnServer
 
 TABLES = 12
 DISTRIBUTED = {
@@ -205,6 +214,46 @@ async def test_the_tables_of_a_dead_worker_wait_and_the_others_are_written(
     assert log.writer.unreachable == []
     for each in tables:
         assert [row.version for row in await log.read(each)] == [1, 2]
+
+
+async def test_tables_that_are_known_are_written_while_the_coordinator_is_down(
+    cluster: Cluster, database: str, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "REFRESH_SECONDS", 0.0)  # each batch asks it for the shards
+    tables = ids()
+    await write(log, tables, 0)
+    OwnServer.stop(cluster)
+    try:
+        for version in (1, 2):
+            await write(log, tables, version)
+        with pytest.raises(DatabaseUnavailable):
+            await log.read(tables[0])
+    finally:
+        OwnServer.start(cluster)
+    for each in tables:
+        assert [row.version for row in await log.read(each)] == [1, 2, 3]
+
+
+async def test_a_job_waits_at_a_worker_no_longer_than_its_transaction_says(
+    cluster: Cluster, database: str, log: Log
+) -> None:
+    (table,) = ids(1)
+    await write(log, [table], 0)
+
+    def move(connection: Connection) -> bool:
+        connection.exec_driver_sql("UPDATE stream SET projected = 1 WHERE id = ?", (table,))
+        return False
+
+    holder = await asyncpg.connect(cluster.url(database))
+    try:
+        await holder.execute("BEGIN")
+        await holder.fetch("SELECT * FROM stream WHERE id = $1 FOR UPDATE", table)
+        with pytest.raises(DatabaseLocked):
+            async with asyncio.timeout(20):
+                await log.run_when_idle(move)
+    finally:
+        await holder.close()
+    await log.run_when_idle(move)
 
 
 async def test_a_shard_that_is_moved_is_found(cluster: Cluster, database: str, log: Log) -> None:

@@ -65,7 +65,8 @@ def documented(dialect: str) -> Columns:
 
 def live(connection: Connection) -> Columns:
     database, found = inspect(connection), {}
-    for name in database.get_table_names() + database.get_view_names():
+    views = [name for name in database.get_view_names() if not name.startswith("citus_")]
+    for name in database.get_table_names() + views:
         for column in database.get_columns(name):
             kind = _kind(column["type"])
             if column["nullable"] and name not in _VIEWS:

@@ -133,6 +133,7 @@ def test_a_slice_locks_no_more_tables_than_it_reads(connect: Connect) -> None:
     assert one.run(Projector(events=10).slice)
     ((locks,),) = one.exec_driver_sql(
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        " AND objsubid = 1"  # those of Citus have other numbers
     ).fetchall()
     one.exec_driver_sql("COMMIT")
     assert locks == 10

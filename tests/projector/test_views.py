@@ -46,8 +46,10 @@ def test_a_game_as_people_see_it(connection: Connection) -> None:
         (seat, card) for seat, card in select(connection, "SELECT seat, card FROM hands")
     }
     assert set(held.values()) <= {0, 1}
-    changes = select(connection, "SELECT * FROM hand_changes")
-    assert [row[1] for row in changes] == sorted(row[1] for row in changes), "as they happened"
+    if connection.dialect.name == "sqlite":
+        unordered = [row[1] for row in select(connection, "SELECT * FROM hand_changes")]
+        assert unordered == sorted(unordered), "as they happened"
+    changes = select(connection, "SELECT * FROM hand_changes ORDER BY version")
     assert {(row[3], row[4]) for row in changes} == {("Ada", 1), ("Bob", 2)}
     assert changes[0][5:] == ("+", changes[0][6], "deck", "hand:1", 1)
 

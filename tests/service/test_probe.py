@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from dealer.errors import DatabaseFull, DatabaseLocked, Unavailable
+from dealer.errors import DatabaseFull, DatabaseLocked, Unavailable, WorkerUnavailable
 from dealer.eventlog import health
 from dealer.eventlog.address import is_postgres
 from dealer.eventlog.protocols import Connection
@@ -116,6 +116,20 @@ async def test_a_locked_read_model_leaves_the_server_ready(
     finally:
         await other.close()
     await service.log.run_when_idle(Projector().slice)
+
+
+async def test_a_worker_of_a_cluster_that_is_down_leaves_the_server_ready(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await probe.check()
+    before = probe.lag
+
+    async def down(*_: object) -> None:
+        raise WorkerUnavailable("a worker is down")
+
+    monkeypatch.setattr(module, "projector_lag", down)
+    await probe.check()
+    assert (probe.problem, probe.lag) == (None, before)
 
 
 async def test_a_commit_shows_that_the_log_can_be_written(

@@ -7,7 +7,7 @@ tables are the coordinator's.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -43,8 +43,6 @@ _SHARDS = "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = CAST('stream'
 _WORKERS = """
 SELECT nodename, nodeport, CASE WHEN success THEN result END FROM run_command_on_workers(
     $$SELECT extversion FROM pg_extension WHERE extname = 'citus'$$) ORDER BY nodename, nodeport"""
-
-
 _PLACEMENTS = """
 SELECT s.shardid, n.nodename, n.nodeport
 FROM pg_dist_shard s JOIN pg_dist_placement p ON p.shardid = s.shardid
@@ -133,12 +131,16 @@ class Shards:
         named = ", ".join([*tables[:SHOWN], *more])
         return f"the worker {worker.name} is unreachable; unavailable tables: {named or 'none'}"
 
-    def mark(self, connection: Any, worker: Server) -> None:
-        """Say on a connection to a worker what of the log is there; raises the driver's errors."""
+    def run_at(self, connection: Any, *, worker: Server, work: Callable[[Any], bool]) -> bool:
+        """Run `work` on a connection to a worker, which then says what of the log is there.
+
+        Raises the driver's errors, and what `work` raises.
+        """
         parts: dict[str, list[str]] = {}
         for name, shard in connection.exec_driver_sql(_HERE):
             parts.setdefault(name, []).append(shard)
         connection.info[NEAR] = Near(self, worker, parts)
+        return work(connection)
 
 
 class Distribution(NamedTuple):

@@ -71,9 +71,11 @@ BACKOFF = (0.02, 0.4)
 # connection was made, because a connection pooler accepts few settings in its startup message. The
 # timeouts release the locks of a client host that has vanished: they block appends to its tables.
 # Statements name their rows by keys: index lookups are right whatever the statistics say.
-# With Citus's filter of the catalog the driver's questions about types take seconds.
+# With Citus's filter of the catalog the driver's questions about types take seconds; and what a
+# transaction sets for itself, such as its lock_timeout, has to reach the workers.
 _SETTINGS = {
     "citus.override_table_visibility": "off",
+    "citus.propagate_set_commands": "local",
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",
     "enable_hashjoin": "off",

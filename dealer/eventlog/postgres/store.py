@@ -206,9 +206,9 @@ class PostgresStore:
         for worker in self._shards.workers:
             session = self._session_of(worker)
             try:
-                connection, _ = await session.connect_with_retry(once=True)
-                await connection.run_sync(self._shards.mark, worker)
-                more |= await self._run(session, work, durable=False)
+                await session.connect_with_retry(once=True)
+                there = partial(self._shards.run_at, worker=worker, work=work)
+                more |= await self._run(session, there, durable=False)
             except DealerError as error:
                 failure = error
         if failure is not None and not more:

@@ -91,7 +91,6 @@ _CSS_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
 
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
 
-
 _TAGS = re.compile(r'(?:W/)?("[^"]*")')
 
 

@@ -183,7 +183,6 @@ def _listed(row: Any) -> dict[str, Any]:
 
 _ALWAYS = frozenset(("name", "opened_at"))
 
-
 _TABLE = re.compile(r"[0-9a-f]{32}")
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from mmap import mmap
 
 from dealer.backoff import Polls
-from dealer.errors import DatabaseReplaced, DealerError
+from dealer.errors import DatabaseReplaced, DealerError, WorkerUnavailable
 from dealer.eventlog import Log
 from dealer.eventlog.health import ProjectorLag, projector_lag, require_write, require_write_lock
 from dealer.service.clock import Clock, clock_skew
@@ -117,7 +118,8 @@ class Probe:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 await self._require_writable()
-                self.lag = await projector_lag(self._log)
+                with suppress(WorkerUnavailable):  # the tables of other workers play on
+                    self.lag = await projector_lag(self._log)
                 wrong = await clock_skew(self._log, self._now)
                 if self._problem is not None or not self.database:
                     self.database = await self._log.reader.version()
