@@ -54,8 +54,10 @@ class Nodes:
     """`count` nodes on a server that survives a crash; has the interface of ServerProcess.
 
     `port` is the load balancer's. `kill` kills one node at a time: the one that is starting, else a
-    random one; `open` starts it again. `route` builds the database URL of the nodes, and `program`
-    is what Python runs instead of `dealer`. With `workers` the server is a cluster.
+    random one; `open` starts it again. `route` builds the database URL of the nodes, `program` is
+    what Python runs instead of `dealer`, and `environment` has its additional variables. With
+    `workers` the server is a cluster. `place` is a running server with the URL of a migrated
+    database, instead of one of its own.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class Nodes:
         route: Route | None = None,
         workers: int = 0,
         program: tuple[str, ...] = ("-m", "dealer"),
+        environment: dict[str, str] | None = None,
+        place: tuple[OwnServer, str] | None = None,
         **options: Any,
     ) -> None:
         self.nodes: list[Node] = []
@@ -78,6 +82,8 @@ class Nodes:
         self._route = route or (lambda server, database: server.url(database))
         self._workers = workers
         self._program = program
+        self._environment = environment or {}
+        self._place = place
         self._options = options
         self._database = ""
         self._down: Node | None = None
@@ -85,17 +91,20 @@ class Nodes:
 
     async def __aenter__(self) -> Nodes:
         async with self._stack as stack:
-            made = (
-                own_cluster(workers=self._workers, safe=True)
-                if self._workers
-                else own_server(safe=True)
-            )
-            self.server = await asyncio.to_thread(stack.enter_context, made)
-            self._database = await asyncio.to_thread(self.server.database)
-            address = self._route(self.server, self._database)
+            if self._place is None:
+                made = (
+                    own_cluster(workers=self._workers, safe=True)
+                    if self._workers
+                    else own_server(safe=True)
+                )
+                self.server = await asyncio.to_thread(stack.enter_context, made)
+                self._database = await asyncio.to_thread(self.server.database)
+                address = self._route(self.server, self._database)
+            else:
+                self.server, address = self._place
             for number in range(self._count):
                 node = Node(self.folder, name=f"node{number}", address=address, **self._options)
-                node.program = self._program
+                node.program, node.environment = self._program, self._environment
                 self.nodes.append(node)
                 stack.push_async_callback(node.close)
             await asyncio.gather(*(node.open() for node in self.nodes))
@@ -125,7 +134,7 @@ class Nodes:
     @property
     def address(self) -> str:
         """The database's URL, without the `route`."""
-        return self.server.url(self._database)
+        return self._place[1] if self._place else self.server.url(self._database)
 
     async def ask(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Rows of a statement, on a connection of its own."""
