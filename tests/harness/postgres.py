@@ -154,6 +154,13 @@ class OwnServer(Postgres):
             self._process.wait()
             self._process = None
 
+    def has_ended(self) -> bool:
+        """Whether the server ended by itself, as without room for its log."""
+        if self._process is None or self._process.poll() is None:
+            return False
+        self._process = None
+        return True
+
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
             [str(self._programs / program), *arguments],
@@ -177,10 +184,11 @@ def own_server(
     port: int | None = None,
     settings: Iterable[str] = (),
     standby_of: OwnServer | None = None,
+    within: Path | None = None,
 ) -> Iterator[OwnServer]:
     """A server for the duration of the block; a `safe` one survives a crash.
 
-    `settings` are more of the server's, as `name=value`.
+    `settings` are more of the server's, as `name=value`; its files are `within` another folder.
     """
     if _on_cluster() and port is None and not settings:
         from tests.harness.cluster import own_cluster
@@ -188,7 +196,7 @@ def own_server(
         with own_cluster(safe=safe) as cluster:
             yield cluster
         return
-    folder = Path(tempfile.mkdtemp(prefix="dealer-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="dealer-pg-", dir=within))
     folder.chmod(0o755)
     server = OwnServer(folder, programs(), safe=safe, port=port, settings=settings)
     try:

@@ -29,7 +29,9 @@ if __name__ == "__main__":
 
 from dealer.version import __version__
 from tests.harness.installed import GO_SOURCES, go, missing
-from tests.judge.run import SETUPS, Figures, one_run
+from tests.harness.programs import output_of
+from tests.judge.run import Figures, one_run
+from tests.judge.setups import SETUPS
 
 HERE = Path(__file__).parent
 PORCUPINE = "DEALER_TEST_PORCUPINE"
@@ -134,6 +136,7 @@ async def judge(
     sums: dict[str, Sums] = {}
     found: list[dict[str, Any]] = []
     begun = monotonic()
+    version = await asyncio.to_thread(output_of, go(), "version")
     for number in range(runs):
         setup, place = setups[number % len(setups)], folder / f"{seed + number}"
         figures = await one_run(place, setup=setup, operations=operations, seed=seed + number)
@@ -149,7 +152,7 @@ async def judge(
         result = {
             "dealer": __version__,
             "porcupine": MODULE_VERSION,
-            "go": subprocess.run([go(), "version"], capture_output=True, text=True).stdout.strip(),
+            "go": version.strip(),
             "python": platform.python_version(),
             "sqlite": sqlite3.sqlite_version,
             "runs": number + 1,

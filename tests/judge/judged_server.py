@@ -1,7 +1,7 @@
 """`dealer` with a clock that a test moves, and with one planted lie for the checkers to find.
 
-`DEALER_JUDGE_CLOCK` names a file with the seconds that the wall clock is wrong by; `DEALER_JUDGE_LIE`
-is one of `LIES`. Both are read by this program alone.
+`DEALER_JUDGE_CLOCK` names a file with the seconds that the wall clock is wrong by;
+`DEALER_JUDGE_LIE` is one of `LIES`. Both are read by this program alone.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ LIES: dict[str, Callable[[], None]] = {
 
 if __name__ == "__main__":
     if file := os.environ.get(CLOCK):
-        clock.time = MovedClock(Path(file))  # type: ignore[attr-defined]
+        clock.time = MovedClock(Path(file))  # type: ignore[attr-defined, assignment]
     if lie := os.environ.get(LIE):
         LIES[lie]()
     main(sys.argv[1:])

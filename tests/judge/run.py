@@ -3,11 +3,7 @@
     python tests/judge/run.py FOLDER --setup sqlite --operations 5000 --seed 7
 
 The folder gets `run.json` (set-up, seed, each fault with its time), `history.jsonl`, and of each
-table its bundle, its key and the heads that clients saw. `judge.py` runs many and asks the checkers.
-
-Invariants: an operation is in the history before its request is sent. A command whose answer was
-lost is sent again with its id, as an operation of its own, until it is answered. Nothing is known
-of the first one.
+table its bundle and the heads that clients saw. `judge.py` runs many and asks the checkers.
 """
 
 from __future__ import annotations
@@ -15,49 +11,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
-import signal
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from time import monotonic, monotonic_ns
-from typing import Any
+from time import monotonic
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from websockets.exceptions import WebSocketException
-
-from dealer.client import RetryPolicy, connect
-from dealer.errors import DealerError, HouseCheated
 from tests.chaos.feeds import add_key, add_webhook
-from tests.gateway.rpc_client import Refusal, RpcClient
-from tests.harness.load_balancer import LoadBalancer
-from tests.harness.nodes import Nodes
-from tests.harness.ports import unused_port
-from tests.harness.postgres import own_server
-from tests.harness.server_process import PATIENT, ServerProcess
-from tests.judge.history import History, Operation, state_of
-from tests.judge.judged_server import CLOCK, LIE
-from tests.web.client.node_client import sockets
-from tests.web.js_verifier import node
+from tests.judge.clients import Clients
+from tests.judge.setups import SETUPS
 from tests.webhooks.receiver import Receiver
-
-HERE = Path(__file__).parent
-TABLES = 4
-ANSWER = 3.0
-"""Seconds after which a client takes an answer for lost, and its connection with it."""
-
-WORKERS = 3
-"""Connections that play at a table by frames: two in seat 1, and one that joins and leaves seat 4."""
-
-RETRIED = ("unavailable", "overloaded")
-Faulty = Callable[[], Awaitable[None]]
 
 
 @dataclass
@@ -79,565 +46,26 @@ class Figures:
     seconds: float = 0.0
 
 
-class Run:
-    """Clients at `TABLES` tables, until `operations` were begun."""
-
-    def __init__(self, port: Callable[[], int], *, operations: int, seed: int) -> None:
-        self.history = History()
-        self.tables: list[str] = []
-        self.keys: dict[str, str] = {}
-        self._port = port
-        self._seed = seed
-        self._chance = random.Random(seed)
-        self._left = operations
-        self.cheated = 0
-        self._tokens: dict[tuple[str, int], str] = {}
-        self._newest: Counter[str] = Counter()
-        self._ids = 0
-        self._readers: list[asyncio.Task[None]] = []
-        self.reached: dict[tuple[str, str], int] = {}
-
-    @property
-    def begun(self) -> int:
-        return len(self.history.operations)
-
-    # Before the faults
-
-    async def sit_down(self) -> None:
-        """Open the tables; a read of each is its first operation."""
-        for _ in range(TABLES):
-            host = await RpcClient.connect(self._port())
-            opened = await host.call("table.open", seats=4)
-            table = opened["table"]
-            self.keys[table] = opened["key"]
-            for seat in (1, 4):
-                player = await RpcClient.connect(self._port())
-                joined = await player.call("table.join", table=table, name=f"P{seat}", seat=seat)
-                self._tokens[table, seat] = joined["token"]
-                await player.close()
-            await host.call("round.open", entropy="house", deck={"decks": 8})
-            await host.call("deck.shuffle")
-            await host.close()
-            self.tables.append(table)
-
-    async def begin(self) -> None:
-        """The read before all others, once the clients of the libraries sit."""
-        for table in self.tables:
-            client = await RpcClient.connect(self._port())
-            operation = self.history.begin(Operation(table, "first", "state"))
-            operation.out = state_of(await client.call("table.state", table=table))
-            operation.end = monotonic_ns()
-            self._newest[table] = operation.out["version"]
-            await client.close()
-
-    # Clients that send frames
-
-    async def play(self) -> None:
-        workers = [
-            worker
-            for table in self.tables
-            for worker in (
-                self._seated(table, 1, "one"),
-                self._seated(table, 1, "two"),
-                self._coming(table, "three"),
-            )
-        ]
-        await asyncio.gather(*workers)
-
-    def _take(self) -> bool:
-        self._left -= 1
-        return self._left >= 0
-
-    async def _seated(self, table: str, seat: int, name: str) -> None:
-        """Draws, discards, reads and resumes, on connections that may break."""
-        caller = Caller(self, table, f"{name}-{table[-4:]}")
-        held: list[int] = []
-        while self._take():
-            kind = self._chance.random()
-            if kind < 0.2:
-                await caller.read()
-            elif kind < 0.25:
-                await caller.resume(self._tokens[table, seat])
-            elif len(held) > 5 and kind < 0.6:
-                cards = [held.pop(), held.pop()]
-                await caller.command("discard", "hand.discard", seat, 2, {"cards": cards})
-            else:
-                count = self._chance.choice((1, 1, 2))
-                out = await caller.command("draw", "deck.draw", seat, count, {"count": count})
-                held.extend(out.get("slots", ()))
-        await caller.close()
-
-    async def _coming(self, table: str, name: str) -> None:
-        """Joins and leaves the same seat, and draws meanwhile."""
-        caller, seat = Caller(self, table, f"{name}-{table[-4:]}"), 4
-        while self._take():
-            if self._chance.random() < 0.3:
-                await caller.command("leave", "table.leave", seat, 1, {})
-                params = {"name": f"P{self._ids}", "seat": seat}
-                out = await caller.command("join", "table.join", seat, 1, params)
-                if "token" in out:
-                    self._tokens[table, seat] = out["token"]
-            else:
-                await caller.command("draw", "deck.draw", seat, 1, {"count": 1})
-        await caller.close()
-
-    # The clients of the libraries
-
-    async def python_client(self, url: str) -> tuple[Any, list[Any]]:
-        """The Python client, in seat 2 of each table."""
-        patience = RetryPolicy(backoff=0.02, backoff_max=0.2, answer=ANSWER, away=PATIENT)
-        house = connect(url, name="Py", patience=patience)
-        await house.__aenter__()
-        return house, [await house.join(table, name="Py", seat=2) for table in self.tables]
-
-    async def play_python(self, seats: list[Any]) -> None:
-        await asyncio.gather(*(self._python(seat) for seat in seats))
-
-    async def _python(self, remote: Any) -> None:
-        held: list[int] = []
-        while self._take():
-            if discards := len(held) > 4 and self._chance.random() < 0.5:
-                op, method, params = "discard", "hand.discard", {"cards": [held.pop()]}
-            else:
-                op, method, params = "draw", "deck.draw", {"count": 1}
-            operation = self.history.begin(Operation(remote.id, "py", op, seat=2, count=1))
-            try:
-                result = await remote.call(method, **params)
-                operation.out = {"version": result["version"], "slots": result.get("slots", [])}
-                operation.end = monotonic_ns()
-                held.extend(() if discards else result["slots"])
-            except HouseCheated:
-                self.cheated += 1
-                break
-            except DealerError as error:
-                reason = getattr(error, "reason", None)
-                if reason not in (None, *RETRIED):
-                    operation.out, operation.end = {"refused": str(reason)}, monotonic_ns()
-        for note in remote.checkpoints:
-            self.history.saw_head(note, "py")
-
-    async def javascript_client(self, url: str, operations: int) -> asyncio.subprocess.Process:
-        """The JavaScript client, in seat 3 of each table; it plays once it gets a line."""
-        places = json.dumps([{"table": table, "seat": 3} for table in self.tables])
-        process = await asyncio.create_subprocess_exec(
-            node(), *sockets(), str(HERE / "player.mjs"), url, places, str(operations),
-            str(self._seed), stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=2**24,
-        )  # fmt: skip
-        assert process.stdout is not None
-        assert await process.stdout.readline() == b'{"ready":true}\n'
-        return process
-
-    async def play_javascript(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"play\n")
-        async for text in process.stdout:
-            line = json.loads(text)
-            if "cheated" in line:
-                self.cheated += 1
-                continue
-            if "head" in line:
-                self.history.saw_head(line["head"], "js")
-                continue
-            end = line.pop("return", None)
-            self.history.begin(Operation(**line, end=end))
-        await process.wait()
-
-    # Those who read events
-
-    def read_events(self, key: str, receiver: Receiver) -> None:
-        """A spectator of each table, and a follower of the feed; webhooks are read at the end."""
-        self._receiver = receiver
-        for table in self.tables:
-            self._readers.append(asyncio.create_task(self._watch(table)))
-        self._readers.append(asyncio.create_task(self._follow(key)))
-
-    def _received(self, table: str, client: str, first: int, last: int) -> None:
-        now = monotonic_ns()
-        out = {"first": first, "version": last}
-        self.history.begin(Operation(table, client, "events", count=1, call=now, end=now, out=out))
-        self.reached[client, table] = last
-
-    async def _watch(self, table: str) -> None:
-        """A spectator, who comes back with the version that it has."""
-        after = None
-        while True:
-            with suppress(
-                OSError, WebSocketException, Refusal, TimeoutError, asyncio.CancelledError
-            ):
-                async with asyncio.timeout(PATIENT):
-                    client = await RpcClient.connect(self._port())
-                    params = {} if after is None else {"after": after}
-                    sent = client.send("table.watch", table=table, **params)
-                seen = 0
-                while not client.closed.done():
-                    await client.until(
-                        lambda: len(client.notifications) > seen or client.closed.done()
-                    )  # noqa: B023
-                    for frame in client.notifications[seen:]:
-                        seen += 1
-                        after = self._frame(table, frame, after)
-                await client.close()
-                with suppress(asyncio.CancelledError, Refusal):
-                    await sent
-            await asyncio.sleep(0.02)
-            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
-                return
-
-    def _frame(self, table: str, frame: dict[str, Any], after: int | None) -> int | None:
-        params = frame.get("params", {})
-        if frame["method"] == "checkpoint":
-            self.history.saw_head(params["note"], "watch")
-        elif frame["method"] in ("event", "events"):
-            events = params["list"] if frame["method"] == "events" else [params]
-            self._received(table, "watch", events[0]["version"], events[-1]["version"])
-            return int(events[-1]["version"])
-        return after
-
-    async def _follow(self, key: str) -> None:
-        """`GET /feed` of all tables, from the last position."""
-        position = "now"
-        while True:
-            try:
-                reader, writer = await asyncio.open_connection("127.0.0.1", self._port())
-                writer.write(
-                    f"GET /feed?after={position} HTTP/1.0\r\nHost: localhost\r\n"
-                    f"Authorization: Bearer {key}\r\n\r\n".encode()
-                )
-                await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENT)
-                async for text in reader:
-                    if text.startswith(b"{"):
-                        found = json.loads(text)
-                        position = found["position"]
-                        if found["table"] in self.keys:
-                            version = found["version"]
-                            self._received(found["table"], "feed", version, version)
-                writer.close()
-            except (OSError, EOFError, ValueError, TimeoutError):
-                pass
-            await asyncio.sleep(0.05)
-
-    async def finish(self) -> None:
-        """Read each table once more; then every reader must have come as far."""
-        ends: dict[str, int] = {}
-        for table in self.tables:
-            caller = Caller(self, table, "last")
-            ends[table] = (await caller.read(must=True))["version"]
-            await caller.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENT):
-                while any(  # noqa: ASYNC110  other processes
-                    self.reached.get((client, table), 0) < ends[table]
-                    for client in ("watch", "feed")
-                    for table in self.tables
-                ):
-                    await asyncio.sleep(0.05)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENT):
-                while not self._delivered(ends):  # noqa: ASYNC110
-                    await asyncio.sleep(0.1)
-        for task in self._readers:
-            task.cancel()
-        await asyncio.gather(*self._readers, return_exceptions=True)
-        self._deliveries()
-        now = monotonic_ns()
-        for table in self.tables:
-            for client in ("watch", "feed", "webhook"):
-                out = {"first": 1, "version": self.reached.get((client, table), 0)}
-                self.history.begin(Operation(table, client, "events", call=now, end=now, out=out))
-
-    def _delivered(self, ends: dict[str, int]) -> bool:
-        newest: Counter[str] = Counter()
-        for event in self._receiver.events:
-            data = event["data"]
-            newest[data["table"]] = max(newest[data["table"]], data["version"])
-        return all(newest[table] >= ends[table] for table in self.tables)
-
-    def _deliveries(self) -> None:
-        """What came by webhook, in its order; it is not compared with the time of a commit."""
-        for event in self._receiver.events:
-            data = event["data"]
-            if data["table"] in self.keys:
-                self._received(data["table"], "webhook", data["version"], data["version"])
-
-
-class Caller:
-    """A client that sends frames on one connection, and connects again when it breaks."""
-
-    def __init__(self, run: Run, table: str, name: str) -> None:
-        self._run, self._table, self._name = run, table, name
-        self._client: RpcClient | None = None
-
-    async def close(self) -> None:
-        if self._client is not None:
-            with suppress(Exception):
-                await self._client.close()
-
-    async def read(self, *, must: bool = False) -> dict[str, Any]:
-        while True:
-            operation = Operation(self._table, self._name, "state")
-            out = await self._ask(operation, "table.state", {"table": self._table}, state_of)
-            if out is not None or not must:
-                return out or {}
-
-    async def resume(self, token: str) -> None:
-        after = self._run._newest[self._table]
-        params = {"table": self._table, "token": token, "after": max(1, after - 5)}
-        operation = Operation(self._table, self._name, "resume")
-        await self._ask(operation, "table.resume", params, _version)
-
-    async def command(
-        self, op: str, method: str, seat: int, count: int, params: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Send until it is answered; sometimes at an older version, sometimes twice."""
-        run = self._run
-        run._ids += 1
-        cmd, expect = f"c{run._ids}", None
-        params = {"table": self._table, "cmd": cmd} | params
-        if method != "table.join":
-            params["token"] = run._tokens[self._table, seat]
-        if op == "draw" and run._chance.random() < 0.1:
-            expect = run._newest[self._table] - run._chance.choice((0, 0, 1))
-            params["expect"] = expect
-        twice = run._chance.random() < 0.05
-        out: dict[str, Any] | None = None
-        until = monotonic() + PATIENT
-        while out is None or twice:
-            twice = twice and out is None
-            operation = Operation(
-                self._table, self._name, op, seat=seat, count=count, cmd=cmd, expect=expect
-            )
-            found = await self._ask(operation, method, params, _granted)
-            out = found or out
-            if monotonic() > until:
-                raise AssertionError(f"{cmd} was never answered")
-        return out
-
-    async def _ask(
-        self,
-        operation: Operation,
-        method: str,
-        params: dict[str, Any],
-        kept: Callable[[dict[str, Any]], dict[str, Any]],
-    ) -> dict[str, Any] | None:
-        """The answer to one request, as the history keeps it; None if it is lost."""
-        run = self._run
-        try:
-            if self._client is None or self._client.closed.done():
-                self._client = await asyncio.wait_for(RpcClient.connect(run._port()), ANSWER)
-        except (OSError, EOFError, TimeoutError, WebSocketException):
-            await asyncio.sleep(0.02)
-            return None
-        operation.call = monotonic_ns()
-        run.history.begin(operation)
-        sent = self._client.send(method, **params)
-        try:
-            async with asyncio.timeout(ANSWER):
-                result = await sent
-        except Refusal as refusal:
-            assert refusal.reason is not None, refusal
-            if refusal.reason in RETRIED:
-                await asyncio.sleep(0.02)
-                return None
-            operation.out, operation.end = {"refused": refusal.reason}, monotonic_ns()
-            return operation.out
-        except (TimeoutError, asyncio.CancelledError, OSError, WebSocketException):
-            if asyncio.current_task().cancelling():  # type: ignore[union-attr]
-                raise
-            self._client.socket.transport.abort()
-            self._client = None
-            return None
-        operation.end = monotonic_ns()
-        operation.out = kept(result)
-        version = result.get("version", 0)
-        run._newest[self._table] = max(run._newest[self._table], version)
-        if "checkpoint" in result:
-            run.history.saw_head(result["checkpoint"], self._name)
-        for frame in self._client.notices("checkpoint"):
-            run.history.saw_head(frame["note"], self._name)
-        self._client.notifications.clear()
-        self._client.frames.clear()
-        return {**operation.out, **({"token": result["token"]} if "token" in result else {})}
-
-
-def _version(result: dict[str, Any]) -> dict[str, Any]:
-    return {"version": result["version"]}
-
-
-def _granted(result: dict[str, Any]) -> dict[str, Any]:
-    return {"version": result["version"], "slots": result.get("slots", [])}
-
-
-# Set-ups: where the log is, and the faults that are injected there
-
-
-@dataclass
-class SetUp:
-    """Running servers behind one port; `faults` are what can be done to them, by name."""
-
-    port: Callable[[], int]
-    server: ServerProcess | Nodes
-    faults: dict[str, Faulty]
-    bundle: Callable[[str], Awaitable[bytes]]
-
-
-def planted(folder: Path, lie: str) -> dict[str, str]:
-    """The environment of a server whose clock the run moves, and that may lie."""
-    moved = folder / "clock"
-    moved.write_text("0")
-    return {CLOCK: str(moved)} | ({LIE: lie} if lie else {})
-
-
-PROGRAM = (str(HERE / "judged_server.py"),)
-
-
-@asynccontextmanager
-async def sqlite(folder: Path, chance: random.Random, lie: str) -> AsyncIterator[SetUp]:
-    """One node on an SQLite file, behind a relay whose connections can be cut."""
-    server = ServerProcess(folder)
-    server.program, server.environment = PROGRAM, planted(folder, lie)
-    async with server, LoadBalancer(lambda: [server.port]) as relay:
-
-        async def kill() -> None:
-            await server.kill()
-            await asyncio.sleep(chance.uniform(0, 0.2))
-            await server.open()
-
-        async def clock() -> None:
-            (folder / "clock").write_text(str(chance.choice((-3600, -5, 0, 5, 3600))))
-
-        faults = {
-            "kill": kill,
-            "freeze": freezing(lambda: server.pid, chance),
-            "cut": cutting(relay, chance),
-            "clock": clock,
-        }
-        yield SetUp(lambda: relay.port, server, faults, server.bundle)
-
-
-@asynccontextmanager
-async def nodes(folder: Path, chance: random.Random, lie: str, count: int) -> AsyncIterator[SetUp]:
-    """`count` nodes on one PostgreSQL server behind a load balancer."""
-    seed, environment = chance.randrange(2**32), planted(folder, lie)
-    async with Nodes(
-        folder, count=count, seed=seed, program=PROGRAM, environment=environment
-    ) as several:
-
-        async def kill() -> None:
-            await several.kill()
-            await asyncio.sleep(chance.uniform(0, 0.3))
-            await several.open()
-
-        async def restart() -> None:
-            await several.stop_server()
-            await asyncio.sleep(chance.uniform(0, 0.3))
-            await several.start_server()
-
-        async def clock() -> None:
-            (folder / "clock").write_text(str(chance.uniform(-1.5, 1.5)))
-
-        faults = {
-            "kill": kill,
-            "freeze": freezing(lambda: chance.choice(several.nodes).pid, chance),
-            "cut": cutting(several.balancer, chance),
-            "clock": clock,
-            "restart of PostgreSQL": restart,
-        }
-        yield SetUp(lambda: several.port, several, faults, several.bundle)
-
-
-@asynccontextmanager
-async def failover(folder: Path, chance: random.Random, lie: str) -> AsyncIterator[SetUp]:
-    """Two nodes on a primary with a synchronous standby, which is promoted once."""
-    with (
-        own_server(safe=True, port=unused_port(), settings=()) as primary,
-        own_server(safe=True, port=unused_port(), standby_of=primary) as standby,
-    ):
-        database = await asyncio.to_thread(primary.database)
-        for sql in (
-            "ALTER SYSTEM SET synchronous_standby_names = '*'",
-            "SELECT pg_reload_conf()",
-        ):
-            await asyncio.to_thread(primary.ask, "postgres", sql)
-        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
-        address = f"postgresql://dealer@{hosts}/{database}?target_session_attrs=read-write"
-        seed, environment = chance.randrange(2**32), planted(folder, lie)
-        promoted = False
-
-        async def promote() -> None:
-            nonlocal promoted
-            if not promoted:
-                promoted = True
-                await asyncio.to_thread(primary.stop, "immediate")
-                await asyncio.to_thread(standby.promote)
-                await asyncio.to_thread(
-                    standby.ask, "postgres", "ALTER SYSTEM RESET synchronous_standby_names"
-                )
-                await asyncio.to_thread(standby.ask, "postgres", "SELECT pg_reload_conf()")
-
-        async with Nodes(
-            folder, count=2, seed=seed, program=PROGRAM, environment=environment,
-            place=(primary, address),
-        ) as several:  # fmt: skip
-
-            async def kill() -> None:
-                await several.kill()
-                await asyncio.sleep(chance.uniform(0, 0.3))
-                await several.open()
-
-            faults = {
-                "kill": kill,
-                "freeze": freezing(lambda: chance.choice(several.nodes).pid, chance),
-                "cut": cutting(several.balancer, chance),
-                "promotion": promote,
-            }
-            yield SetUp(lambda: several.port, several, faults, several.bundle)
-
-
-def freezing(pid: Callable[[], int], chance: random.Random) -> Faulty:
-    async def freeze() -> None:
-        number = pid()
-        os.kill(number, signal.SIGSTOP)
-        await asyncio.sleep(chance.choice((0.1, 0.5, 1.5)))
-        os.kill(number, signal.SIGCONT)
-
-    return freeze
-
-
-def cutting(relay: LoadBalancer, chance: random.Random) -> Faulty:
-    async def cut() -> None:
-        await relay.break_off([pair for pair in list(relay._pairs) if chance.random() < 0.7])
-
-    return cut
-
-
-SETUPS: dict[str, Callable[[Path, random.Random, str], Any]] = {
-    "sqlite": sqlite,
-    "two nodes": lambda folder, chance, lie: nodes(folder, chance, lie, 2),
-    "three nodes": lambda folder, chance, lie: nodes(folder, chance, lie, 3),
-    "failover": failover,
-}
-
-
 async def one_run(
     folder: Path, *, setup: str, operations: int, seed: int, lie: str = ""
 ) -> Figures:
     """Run, and write the history with everything that a checker needs into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
     chance, figures, begun = random.Random(seed), Figures(), monotonic()
     work = folder / "server"
-    work.mkdir()
+    await asyncio.to_thread(work.mkdir, parents=True)
     async with SETUPS[setup](work, chance, lie) as place, Receiver() as receiver:
         key = await add_key(place.server.address)
         await add_webhook(place.server, receiver.url)
-        run = Run(place.port, operations=operations * 3 // 4, seed=seed)
-        await run.sit_down()
+        clients = Clients(place.port, operations=operations * 3 // 4, seed=seed)
+        await clients.sit_down()
         url = f"ws://127.0.0.1:{place.port()}/ws"
-        house, seats = await run.python_client(url)
-        process = await run.javascript_client(url, operations // 4)
-        await run.begin()
-        run.read_events(key, receiver)
-        playing = asyncio.gather(run.play(), run.play_python(seats), run.play_javascript(process))
+        house, seats = await clients.python_client(url)
+        process = await clients.javascript_client(url, operations // 4)
+        await clients.begin()
+        clients.read_events(key, receiver)
+        playing = asyncio.gather(
+            clients.play(), clients.play_python(seats), clients.play_javascript(process)
+        )
         injected: Counter[str] = Counter()
         due = chance.sample(list(place.faults), len(place.faults))  # each kind once, then any
         while not playing.done():
@@ -648,22 +76,22 @@ async def one_run(
                 injected[name] += 1
                 await place.faults[name]()
         await playing
-        await run.finish()
+        await clients.finish()
         await house.close()
-        run.history.write(folder)
-        for table in run.tables:
+        clients.history.write(folder)
+        for table in clients.tables:
             (folder / f"{table}.bundle.jsonl").write_bytes(await place.bundle(table))
-    ops = run.history.operations
+    ops = clients.history.operations
     commands = Counter(one.cmd for one in ops if one.cmd)
-    figures.operations, figures.tables = len(ops), len(run.tables)
+    figures.operations, figures.tables = len(ops), len(clients.tables)
     figures.unknown = sum(one.end is None for one in ops)
     figures.refused = sum("refused" in (one.out or ()) for one in ops)
     figures.repeated = sum(number > 1 for number in commands.values())
-    figures.cheated = run.cheated
-    figures.heads = sum(map(len, run.history.heads.values()))
+    figures.cheated = clients.cheated
+    figures.heads = sum(map(len, clients.history.heads.values()))
     figures.faults = dict(injected)
     figures.seconds = round(monotonic() - begun, 1)
-    described = {"setup": setup, "seed": seed, "lie": lie, "keys": run.keys} | asdict(figures)
+    described = {"setup": setup, "seed": seed, "lie": lie, "keys": clients.keys} | asdict(figures)
     (folder / "run.json").write_text(json.dumps(described, indent=1) + "\n")
     return figures
 
