@@ -31,7 +31,7 @@ from tests.harness.installed import in_ci
 from tests.harness.postgres import OwnServer, Postgres, any_server, own_server
 
 TESTS = Path(__file__).parent
-FOLDERS = ("chaos", "e2e", "browser", "foreign", "distributions")
+FOLDERS = ("judge", "chaos", "e2e", "browser", "foreign", "distributions")
 TIERS = (*FOLDERS, "slow", "postgres", "quick")
 """In the order in which they start: the slowest first, so that no worker ends with one of them."""
 
@@ -143,7 +143,9 @@ class _TierScheduling(LoadFileScheduling):
     """A file stays on one worker, with its fixtures; what is long is scheduled singly."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(("tests/chaos/", "tests/e2e/", "tests/browser/test_games.py")):
+        if nodeid.startswith(
+            ("tests/judge/", "tests/chaos/", "tests/e2e/", "tests/browser/test_games.py")
+        ):
             return nodeid
         return str(super()._split_scope(nodeid))
 

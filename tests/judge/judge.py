@@ -129,10 +129,15 @@ class Sums:
 
 
 async def judge(
-    folder: Path, *, runs: int, operations: int, seed: int, setups: tuple[str, ...]
+    folder: Path,
+    *,
+    runs: int,
+    operations: int,
+    seed: int,
+    setups: tuple[str, ...],
+    checkers: Checkers,
 ) -> dict[str, Any]:
     """Runs of the set-ups in turn, each judged when it has ended; the result, as it is written."""
-    checkers = Checkers.build(folder / "checkers")
     sums: dict[str, Sums] = {}
     found: list[dict[str, Any]] = []
     begun = monotonic()
@@ -181,6 +186,7 @@ def main() -> int:
             operations=given.operations,
             seed=given.seed,
             setups=tuple(given.setup or SETUPS),
+            checkers=Checkers.build(given.folder / "checkers"),
         )
     )
     print(f"{result['operations']} operations, {len(result['found'])} runs with a fault")
