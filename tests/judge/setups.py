@@ -68,11 +68,13 @@ async def sqlite(folder: Path, chance: random.Random, lie: str) -> AsyncIterator
 
 
 @asynccontextmanager
-async def nodes(folder: Path, chance: random.Random, lie: str, count: int) -> AsyncIterator[SetUp]:
-    """`count` nodes on one PostgreSQL server behind a load balancer."""
+async def nodes(
+    folder: Path, chance: random.Random, lie: str, *, count: int, workers: int = 0
+) -> AsyncIterator[SetUp]:
+    """`count` nodes behind a load balancer, on one PostgreSQL server or a cluster of `workers`."""
     seed, environment = chance.randrange(2**32), planted(folder, lie)
     async with Nodes(
-        folder, count=count, seed=seed, program=PROGRAM, environment=environment
+        folder, count=count, seed=seed, workers=workers, program=PROGRAM, environment=environment
     ) as several:
 
         async def kill() -> None:
@@ -228,8 +230,8 @@ async def full_postgres(folder: Path, chance: random.Random, lie: str) -> AsyncI
 
 SETUPS: dict[str, Callable[[Path, random.Random, str], Any]] = {
     "sqlite": sqlite,
-    "two nodes": lambda folder, chance, lie: nodes(folder, chance, lie, 2),
-    "three nodes": lambda folder, chance, lie: nodes(folder, chance, lie, 3),
+    "two nodes": lambda folder, chance, lie: nodes(folder, chance, lie, count=2),
+    "three nodes": lambda folder, chance, lie: nodes(folder, chance, lie, count=3),
     "failover": failover,
     "a full disk": full_sqlite,
     "a full disk of PostgreSQL": full_postgres,
