@@ -31,7 +31,7 @@ from tests.harness.installed import in_ci
 from tests.harness.postgres import OwnServer, Postgres, any_server, own_server
 
 TESTS = Path(__file__).parent
-FOLDERS = ("judge", "chaos", "e2e", "browser", "foreign", "distributions")
+FOLDERS = ("consistency", "chaos", "e2e", "browser", "foreign", "distributions")
 TIERS = (*FOLDERS, "slow", "postgres", "quick")
 """In the order in which they start: the slowest first, so that no worker ends with one of them."""
 
@@ -144,7 +144,7 @@ class _TierScheduling(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(
-            ("tests/judge/", "tests/chaos/", "tests/e2e/", "tests/browser/test_games.py")
+            ("tests/consistency/", "tests/chaos/", "tests/e2e/", "tests/browser/test_games.py")
         ):
             return nodeid
         return str(super()._split_scope(nodeid))

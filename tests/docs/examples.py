@@ -131,6 +131,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
     },
     "dealer/cli/DEPLOYING.md": {"sh": "needs root, a public name, or an account at a platform"},
     "dealer/cli/MANY_NODES.md": {"sh install": "needs a container engine"},
+    "dealer/CONSISTENCY.md": {
+        "sh": "needs porcupine; tests/consistency/test_consistency.py runs it"
+    },
+    "dealer/CONSISTENCY.md": {"sh": "needs porcupine; tests/consistency/test_consistency.py runs it"},
     "tests/simulation/README.md": {
         "sh": "takes minutes to hours; tests/simulation/test_simulation.py runs few seeds",
     },

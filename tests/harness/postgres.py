@@ -155,7 +155,7 @@ class OwnServer(Postgres):
             self._process = None
 
     def has_ended(self) -> bool:
-        """Whether the server ended by itself, as without room for its log."""
+        """Whether the server has ended without being stopped, as without room for its log."""
         if self._process is None or self._process.poll() is None:
             return False
         self._process = None

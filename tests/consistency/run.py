@@ -1,9 +1,9 @@
 """One run: real servers, clients of both languages, faults, and the history of all operations.
 
-    python tests/judge/run.py FOLDER --setup sqlite --operations 5000 --seed 7
+    python tests/consistency/run.py FOLDER --setup sqlite --operations 5000 --seed 7
 
 The folder gets `run.json` (set-up, seed, each fault with its time), `history.jsonl`, and of each
-table its bundle and the heads that clients saw. `judge.py` runs many and asks the checkers.
+table its bundle and the heads that clients saw. `check.py` runs many and asks the checkers.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos.feeds import add_key, add_webhook
-from tests.judge.clients import Clients
-from tests.judge.setups import SETUPS
+from tests.consistency.clients import Clients
+from tests.consistency.setups import SETUPS
 from tests.webhooks.receiver import Receiver
 
 
@@ -31,7 +31,7 @@ from tests.webhooks.receiver import Receiver
 class Figures:
     """What happened in a run; `faults` are kinds of faults with how often each was injected.
 
-    `cheated` counts the clients of the libraries that told a player that the house cheats.
+    `cheated` counts the clients of the libraries that reported to a player that the house cheats.
     """
 
     operations: int = 0

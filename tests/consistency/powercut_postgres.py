@@ -1,6 +1,6 @@
 """Power cuts under a PostgreSQL server; nothing that was acknowledged is lost.
 
-    python tests/judge/powercut_postgres.py 20
+    python tests/consistency/powercut_postgres.py 20
 
 A node plays with real clients. At a random moment the newest version that a client has is noted,
 then how far the server has synced its log; all its processes are stopped and its files copied. The

@@ -2,7 +2,7 @@
 
 Invariants: a command whose answer was lost is sent again with its id, as an operation of its own,
 until it is answered. Nothing is known of the first one. The clients of the libraries repeat a
-command by themselves; an operation that they give up has no known outcome.
+command automatically; an operation that they give up has no known outcome.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from websockets.exceptions import WebSocketException
 
 from dealer.client import RetryPolicy, connect
 from dealer.errors import DealerError, HouseCheated
+from tests.consistency.history import History, Operation, state_of
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.server_process import PATIENT
-from tests.judge.history import History, Operation, state_of
 from tests.web.client.node_client import sockets
 from tests.web.js_verifier import node
 from tests.webhooks.receiver import Receiver
@@ -277,7 +277,7 @@ class Clients:
             await asyncio.sleep(0.05)
 
     async def finish(self) -> None:
-        """Read each table once more; then every reader must have come as far."""
+        """Read each table again; then every reader must have come as far."""
         ends: dict[str, int] = {}
         for table in self.tables:
             caller = Caller(self, table, "last")
@@ -423,7 +423,7 @@ class Caller:
 
 
 def _retrieved(sent: asyncio.Future[Any]) -> None:
-    """Take note of an exception that tells no more than the end of the connection."""
+    """Take note of an exception that says no more than the end of the connection."""
     if not sent.cancelled():
         sent.exception()
 

@@ -1,6 +1,6 @@
 """Many runs and what the checkers say of them: porcupine of the histories, sumdb of the heads.
 
-    python tests/judge/judge.py FOLDER --runs 200 --operations 5000 --seed 1
+    python tests/consistency/check.py FOLDER --runs 200 --operations 5000 --seed 1
 
 Each run has a set-up and a seed of its own; `FOLDER/result.json` has the sums, every fault that a
 checker found, and the versions of all programs. The folder of a run without a fault keeps
@@ -28,10 +28,10 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dealer.version import __version__
+from tests.consistency.run import Figures, one_run
+from tests.consistency.setups import SETUPS
 from tests.harness.installed import GO_SOURCES, go, missing
 from tests.harness.programs import output_of
-from tests.judge.run import Figures, one_run
-from tests.judge.setups import SETUPS
 
 HERE = Path(__file__).parent
 PORCUPINE = "DEALER_TEST_PORCUPINE"
@@ -128,7 +128,7 @@ class Sums:
         self.faults_injected.update(figures.faults)
 
 
-async def judge(
+async def check_runs(
     folder: Path,
     *,
     runs: int,
@@ -137,7 +137,7 @@ async def judge(
     setups: tuple[str, ...],
     checkers: Checkers,
 ) -> dict[str, Any]:
-    """Runs of the set-ups in turn, each judged when it has ended; the result, as it is written."""
+    """Runs of the set-ups in turn, each checked when it has ended; the result, as it is written."""
     sums: dict[str, Sums] = {}
     found: list[dict[str, Any]] = []
     begun = monotonic()
@@ -180,7 +180,7 @@ def main() -> int:
     parser.add_argument("--setup", action="append", choices=SETUPS, help="default: all in turn")
     given = parser.parse_args()
     result = asyncio.run(
-        judge(
+        check_runs(
             given.folder,
             runs=given.runs,
             operations=given.operations,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.consistency.check import Checkers, check_runs
+from tests.consistency.faulty_server import LIES
+from tests.consistency.powercut_postgres import cut_postgres
+from tests.consistency.run import one_run
+from tests.consistency.setups import SETUPS
 from tests.harness.depth import amount
-from tests.judge.judge import Checkers, judge
-from tests.judge.judged_server import LIES
-from tests.judge.powercut_postgres import cut_postgres
-from tests.judge.run import one_run
-from tests.judge.setups import SETUPS
 
 RUNS, OPERATIONS = amount(1, many=20), 800
 
@@ -24,7 +24,7 @@ def checkers(tmp_path_factory: pytest.TempPathFactory) -> Checkers:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("setup", SETUPS)
 async def test_no_checker_finds_a_fault(tmp_path: Path, checkers: Checkers, setup: str) -> None:
-    result = await judge(
+    result = await check_runs(
         tmp_path, runs=RUNS, operations=OPERATIONS, seed=1, setups=(setup,), checkers=checkers
     )
     assert result["found"] == []

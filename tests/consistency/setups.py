@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.consistency.faulty_server import CLOCK, LIE
 from tests.harness.load_balancer import LoadBalancer
 from tests.harness.nodes import Nodes
 from tests.harness.ports import unused_port
 from tests.harness.postgres import own_server
 from tests.harness.programs import output_of
 from tests.harness.server_process import ServerProcess
-from tests.judge.judged_server import CLOCK, LIE
 
 Faulty = Callable[[], Awaitable[None]]
 
@@ -40,7 +40,7 @@ def planted(folder: Path, lie: str) -> dict[str, str]:
     return {CLOCK: str(moved)} | ({LIE: lie} if lie else {})
 
 
-PROGRAM = (str(Path(__file__).with_name("judged_server.py")),)
+PROGRAM = (str(Path(__file__).with_name("faulty_server.py")),)
 
 
 @asynccontextmanager
@@ -204,7 +204,7 @@ async def full_sqlite(folder: Path, chance: random.Random, lie: str) -> AsyncIte
 
 @asynccontextmanager
 async def full_postgres(folder: Path, chance: random.Random, lie: str) -> AsyncIterator[SetUp]:
-    """Two nodes whose PostgreSQL is on a disk that is full at times; it then ends by itself."""
+    """Two nodes whose PostgreSQL is on a disk that is full at times; it then ends."""
     settings = ("max_wal_size=64MB", "min_wal_size=32MB")
     with (
         small_disk(folder, 320) as place,

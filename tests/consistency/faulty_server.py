@@ -1,7 +1,7 @@
 """`dealer` with a clock that a test moves, and with one planted lie for the checkers to find.
 
-`DEALER_JUDGE_CLOCK` names a file with the seconds that the wall clock is wrong by;
-`DEALER_JUDGE_LIE` is one of `LIES`. Both are read by this program alone.
+`DEALER_TEST_CLOCK` names a file with the seconds that the wall clock is wrong by;
+`DEALER_TEST_LIE` is one of `LIES`. Both are read by this program alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dealer.gateway.wire import results
 from dealer.proof.checkpoint import Signer
 from dealer.service import clock
 
-CLOCK, LIE = "DEALER_JUDGE_CLOCK", "DEALER_JUDGE_LIE"
+CLOCK, LIE = "DEALER_TEST_CLOCK", "DEALER_TEST_LIE"
 EVERY = 25
 """Of the requests or answers that a lie concerns, one in so many is a lie."""
 
