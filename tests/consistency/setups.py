@@ -196,7 +196,7 @@ def filling(place: Path, chance: random.Random, after: Faulty | None = None) -> 
 @asynccontextmanager
 async def full_sqlite(folder: Path, chance: random.Random, lie: str) -> AsyncIterator[SetUp]:
     """One node whose SQLite file is on a disk that is full at times."""
-    with small_disk(folder, 96) as place:
+    with small_disk(folder, 1024) as place:
         async with sqlite(place, chance, lie) as made:
             faults = {"full disk": filling(place, chance), "kill": made.faults["kill"]}
             yield SetUp(made.port, made.server, faults, made.bundle)
@@ -207,7 +207,7 @@ async def full_postgres(folder: Path, chance: random.Random, lie: str) -> AsyncI
     """Two nodes whose PostgreSQL is on a disk that is full at times; it then ends."""
     settings = ("max_wal_size=64MB", "min_wal_size=32MB")
     with (
-        small_disk(folder, 320) as place,
+        small_disk(folder, 1024) as place,
         own_server(safe=True, settings=settings, within=place) as server,
     ):
         database = await asyncio.to_thread(server.database)
