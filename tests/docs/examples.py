@@ -85,6 +85,9 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/analysis/QUESTIONS.md": {
         "sql": "tests/analysis/test_questions.py::test_the_answers_are_those_of_the_page",
     },
+    "dealer/CONSISTENCY.md": {
+        "sh": "tests/consistency/test_consistency.py::test_no_checker_finds_a_fault",
+    },
     "dealer/bots/README.md": {
         "sh": "tests/bots/test_readme.py::test_the_command",
         "json": "tests/bots/test_readme.py::test_the_rule_of_test_decks",
