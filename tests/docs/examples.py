@@ -85,9 +85,6 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/analysis/QUESTIONS.md": {
         "sql": "tests/analysis/test_questions.py::test_the_answers_are_those_of_the_page",
     },
-    "dealer/CONSISTENCY.md": {
-        "sh": "tests/consistency/test_consistency.py::test_no_checker_finds_a_fault",
-    },
     "dealer/bots/README.md": {
         "sh": "tests/bots/test_readme.py::test_the_command",
         "json": "tests/bots/test_readme.py::test_the_rule_of_test_decks",
@@ -137,7 +134,6 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "dealer/CONSISTENCY.md": {
         "sh": "needs porcupine; tests/consistency/test_consistency.py runs it"
     },
-    "dealer/CONSISTENCY.md": {"sh": "needs porcupine; tests/consistency/test_consistency.py runs it"},
     "tests/simulation/README.md": {
         "sh": "takes minutes to hours; tests/simulation/test_simulation.py runs few seeds",
     },
