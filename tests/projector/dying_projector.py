@@ -1,8 +1,9 @@
-"""A projector in its own process that kills itself before the SQL statement of its argument."""
+"""A projector in its own process that kills itself before a statement with a pattern in it."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 
@@ -18,7 +19,7 @@ url, before = sys.argv[1:]
 
 @event.listens_for(Engine, "before_cursor_execute")
 def die(conn: object, cursor: object, sql: str, *_: object) -> None:
-    if before in sql:
+    if re.search(before, sql):
         os.kill(os.getpid(), signal.SIGKILL)
 
 

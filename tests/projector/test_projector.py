@@ -247,7 +247,7 @@ def test_the_later_of_two_rows_with_one_key_is_kept(connection: Connection) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["SET projected", "COMMIT"])
+@pytest.mark.parametrize("at", [MOVES_POSITION.pattern, "COMMIT"], ids=["position", "COMMIT"])
 def test_a_kill_between_rows_and_position_leaves_both_or_neither(
     at: str, connection: Connection
 ) -> None:
