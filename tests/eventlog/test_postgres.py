@@ -216,7 +216,8 @@ async def _leave_all(*_: object) -> None:
 
 # How each statement of a command finds its rows.
 _BY_TABLE = re.compile(
-    r"\b(stream|id) = (\$1|ANY\(\$1)|unnest\(\$1::bytea\[\]|^INSERT INTO .*VALUES \(\$1"
+    r"\b(stream|id) = (\$1|ANY\(\$1)|unnest\((\$1::|CAST\(\$1 AS )bytea\[\]"
+    r"|^INSERT INTO .*VALUES \(\$1"
 )
 _NO_TABLE = re.compile(
     r"^(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SET LOCAL)|\bFROM house\b|\bpg_dist_"
