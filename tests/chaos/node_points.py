@@ -61,7 +61,7 @@ POINTS = {
     "in the middle of projection": Point(
         "dealer.projector.changes:ReadModelWriter.write", "begin", 2
     ),
-    "between the read models and their mark": Point(SLICE, "before WITH step"),
+    "between the read models and their mark": Point(SLICE, "before SELECT * FROM advance_streams"),
     "marked and not committed": Point(SLICE, "end"),
     "after projection's COMMIT": Point("dealer.eventlog.postgres.store:PostgresStore.run", "end"),
 }

@@ -69,6 +69,7 @@ async def rebuild(server: ServerProcess) -> None:
     )  # fmt: skip
     output, _ = await process.communicate()
     result = json.loads(output)
+    assert result.pop("cpu_seconds").keys() == {"projection", "check"}
     with sqlite3.connect(server.database) as database:
         (events,) = database.execute("SELECT count(*) FROM event").fetchone()
         (lagging,) = database.execute(
