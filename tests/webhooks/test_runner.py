@@ -144,7 +144,7 @@ async def test_a_receiver_that_fails_one_request_in_twenty(
     assert len(receiver.requests) == events + refused, "only what was refused is sent again"
     await eventually(lambda: not service.webhooks.failing)
     async with asyncio.timeout(30):  # the row follows what the node knows
-        while (await webhook_of(service)).failing_since is not None:
+        while (await webhook_of(service)).failing_since is not None:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert service.webhooks.lag_seconds == 0
 
