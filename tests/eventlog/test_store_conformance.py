@@ -58,6 +58,7 @@ async def test_heads_that_are_asked_for_at_once_share_a_query(
 ) -> None:
     """One asked for while a query runs is of the next: it began after the call."""
     async with await database.open() as log:
+        monkeypatch.setattr(type(log), "quick", False)  # else each is read at once
         await log.append(append(A, 0, "1", "2"))
         heads, begun, go_on, queries = log.heads, asyncio.Event(), asyncio.Event(), []
 
@@ -287,7 +288,7 @@ async def test_cancellation_at_any_await_leaves_no_transaction_and_doubles_no_ap
             steps += 1
         commands = [str(each.command) for each in await log.read(A)]
         assert sorted(commands) == sorted(f"c{number}" for number in range(steps))
-        assert steps > 4  # each of the four calls waits at least once
+        assert steps > 3  # each call waits at least once, but for a head that is read at once
         assert database.no_transaction_is_open()
     gc.collect()
 
@@ -375,8 +376,8 @@ async def test_a_read_without_a_free_reader_is_refused(database: TemporaryDataba
         unused = reader._unused if log.dialect == "sqlite" else reader._engine.connect()
         async with unused:
             with pytest.raises(Overloaded, match="again"):
-                await log.head(bytes(16))
-        assert await log.head(bytes(16)) is None
+                await log.heads([bytes(16)])
+        assert await log.heads([bytes(16)]) == {}
 
 
 async def test_a_writer_that_fails_answers_all_callers(
