@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
 import dealer
 from dealer.config.settings import SETTINGS
@@ -25,7 +26,6 @@ from .conftest import Serve
 FOLDER = Path(__file__).parents[2] / ".deploy"
 UNIT = (FOLDER / "dealer.service").read_text("utf-8")
 FLY = tomllib.loads((FOLDER / "fly.toml").read_text("utf-8"))
-yaml = pytest.importorskip("yaml")
 (RENDER,) = yaml.safe_load((FOLDER / "render.yaml").read_text("utf-8"))["services"]
 
 
