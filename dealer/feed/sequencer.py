@@ -73,10 +73,11 @@ SELECT s.id, s.table_id, s.last, h.last, t.key FROM (
     FROM stream WHERE id IN ({})
 ) s LEFT JOIN feed h ON h.seq = s.newest LEFT JOIN service_table t ON t.table_id = s.table_id
 WHERE s.last > coalesce(h.last, 0) ORDER BY s.id"""
-# PostgreSQL in two parts: in a log in shards the feed is not where the tables are.
+# PostgreSQL in two parts: in a log in shards the feed is not where the tables are. No EXISTS, for
+# which PostgreSQL may read all of `archived` into a hash for a few tables.
 _REACHED = """
 SELECT id, table_id, CASE
-        WHEN EXISTS (SELECT 1 FROM archived a WHERE a.stream = stream.id) THEN version
+        WHEN (SELECT a.stream FROM archived a WHERE a.stream = stream.id) IS NOT NULL THEN version
         ELSE (SELECT max(e.version) FROM event e
             WHERE e.stream = stream.id AND e.version <= stream.version) END AS last
 FROM stream WHERE id = ANY(?)"""
