@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,13 @@ from dealer import __version__
 from tests.distributions.tools import PYTHON, ROOT, python_with, source_files
 from tests.harness.installed import missing
 from tests.harness.programs import output_of
+
+NAMING = (
+    ".deploy/Dockerfile", ".kubernetes/migrate.yml", ".kubernetes/postgres.yml",
+    ".kubernetes/sqlite.yml", "dealer/version.py", "dealer/web/package.json",
+    "dealer/web/verify.js", "docker-compose.yml",
+)  # fmt: skip
+"""What has the version, but for examples in documents."""
 
 SCRIPT = ROOT / ".ci" / "release"
 IMAGE = f"registry.example/dealer@sha256:{'0f' * 32}"
@@ -107,3 +115,43 @@ def test_a_tag_is_refused_while_something_says_that_nothing_is_published() -> No
         done = subprocess.run([SCRIPT, "tag", tag], capture_output=True, encoding="utf-8")
         assert done.returncode == 1
         assert said in done.stderr
+
+
+def test_one_command_raises_the_version_everywhere(tmp_path: Path) -> None:
+    for path in source_files():
+        if not path.startswith("tests/"):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / path, tmp_path / path)
+    here = re.compile(rf"(?<![\d.]){re.escape(__version__)}(?![\d.])")
+    named = [path for path in NAMING if here.search((tmp_path / path).read_text("utf-8"))]
+    assert named == list(NAMING)
+    script = tmp_path / ".ci" / "release"
+    assert (
+        "is no version"
+        in subprocess.run(
+            [script, "version", "v2"], capture_output=True, encoding="utf-8", check=False
+        ).stderr
+    )
+    release("version", "12.3.4", script=script)
+    for path in NAMING:
+        text = (tmp_path / path).read_text("utf-8")
+        assert ("12.3.4" in text, here.findall(text)) == (True, []), path
+    changed = {
+        path
+        for path in source_files()
+        if not path.startswith("tests/")
+        and (tmp_path / path).read_bytes() != (ROOT / path).read_bytes()
+    }
+    assert changed == set(NAMING)
+
+
+@pytest.mark.slow
+def test_links_of_a_readme_lead_to_the_repository(files: Path) -> None:
+    with zipfile.ZipFile(files / f"dealer_server-{__version__}-py3-none-any.whl") as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
+        text = wheel.read(name).decode()
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert f"https://cards.example.org/dealer/source/blob/v{__version__}/dealer/THREATS.md" in [
+        link.partition("#")[0] for link in links
+    ]
+    assert not [link for link in links if not link.startswith(("https://", "http://", "#"))]
