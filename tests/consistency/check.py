@@ -29,7 +29,8 @@ if __name__ == "__main__":
 
 from dealer.version import __version__
 from tests.consistency.run import Figures, one_run
-from tests.consistency.setups import SETUPS
+from tests.consistency.setups import CLUSTER, SETUPS
+from tests.harness.cluster import installed
 from tests.harness.installed import GO_SOURCES, go, missing
 from tests.harness.programs import output_of
 
@@ -136,39 +137,57 @@ async def check_runs(
     seed: int,
     setups: tuple[str, ...],
     checkers: Checkers,
+    at_once: int = 1,
 ) -> dict[str, Any]:
-    """Runs of the set-ups in turn, each checked when it has ended; the result, as it is written."""
+    """Runs of the set-ups in turn, `at_once` so many, each checked when it has ended.
+
+    Returns the result, as it is written after each run.
+    """
     sums: dict[str, Sums] = {}
     found: list[dict[str, Any]] = []
     begun = monotonic()
     version = await asyncio.to_thread(output_of, go(), "version")
-    for number in range(runs):
+    places = asyncio.Semaphore(at_once)
+
+    async def check(number: int) -> None:
         setup, place = setups[number % len(setups)], folder / f"{seed + number}"
-        figures = await one_run(place, setup=setup, operations=operations, seed=seed + number)
+        run: dict[str, Any] = {"setup": setup, "seed": seed + number}
+        async with places:
+            try:
+                figures = await one_run(place, operations=operations, **run)
+            except Exception as error:  # as of a command that was never answered
+                found.append(run | {"said": [f"the run did not end: {error!r}"]})
+                return
+            said = await asyncio.to_thread(checkers.faults, place)
         first = setup not in sums
         sums.setdefault(setup, Sums()).add(figures)
-        said = await asyncio.to_thread(checkers.faults, place)
         if said:
-            found.append({"setup": setup, "seed": seed + number, "said": said})
+            found.append(run | {"said": said})
         shutil.rmtree(place / "server", ignore_errors=True)
         if not said and not first:
             for file in place.glob("*.jsonl"):
                 file.unlink()
-        result = {
+        (folder / "result.json").write_text(json.dumps(result(), indent=1) + "\n")
+
+    def result() -> dict[str, Any]:
+        return {
             "dealer": __version__,
             "porcupine": MODULE_VERSION,
             "go": version.strip(),
             "python": platform.python_version(),
             "sqlite": sqlite3.sqlite_version,
-            "runs": number + 1,
+            "runs": sum(one.runs for one in sums.values()),
             "operations": sum(one.operations for one in sums.values()),
-            "seeds": [seed, seed + number],
+            "seeds": [seed, seed + runs - 1],
             "seconds": round(monotonic() - begun),
-            "setups": {name: vars(one) for name, one in sums.items()},
+            "setups": {name: vars(sums[name]) for name in setups if name in sums},
             "found": found,
         }
-        (folder / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    return result
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(runs):
+            group.create_task(check(number))
+    return result()
 
 
 def main() -> int:
@@ -178,14 +197,17 @@ def main() -> int:
     parser.add_argument("--operations", type=int, default=5000, help="of the clients, in a run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--setup", action="append", choices=SETUPS, help="default: all in turn")
+    parser.add_argument("--at-once", type=int, default=1, help="so many runs beside each other")
     given = parser.parse_args()
+    there = [name for name in SETUPS if name != CLUSTER or installed()]
     result = asyncio.run(
         check_runs(
             given.folder,
             runs=given.runs,
             operations=given.operations,
             seed=given.seed,
-            setups=tuple(given.setup or SETUPS),
+            setups=tuple(given.setup or there),
+            at_once=given.at_once,
             checkers=Checkers.build(given.folder / "checkers"),
         )
     )

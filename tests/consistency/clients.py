@@ -22,7 +22,7 @@ from websockets.exceptions import WebSocketException
 
 from dealer.client import RetryPolicy, connect
 from dealer.errors import DealerError, HouseCheated
-from tests.consistency.history import History, Operation, state_of
+from tests.consistency.history import History, Operation, done_by, state_of
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.server_process import PATIENT
 from tests.web.client.node_client import sockets
@@ -211,9 +211,9 @@ class Clients:
             self._readers.append(asyncio.create_task(self._watch(table)))
         self._readers.append(asyncio.create_task(self._follow(key)))
 
-    def _received(self, table: str, client: str, first: int, last: int) -> None:
+    def _received(self, table: str, client: str, first: int, last: int, did: str = "") -> None:
         now = monotonic_ns()
-        out = {"first": first, "version": last}
+        out = {"first": first, "version": last} | ({"did": did} if did else {})
         self.history.begin(Operation(table, client, "events", count=1, call=now, end=now, out=out))
         self.reached[client, table] = last
 
@@ -270,7 +270,8 @@ class Clients:
                         position = found["position"]
                         if found["table"] in self.keys:
                             version = found["version"]
-                            self._received(found["table"], "feed", version, version)
+                            did = done_by(found["event"])
+                            self._received(found["table"], "feed", version, version, did)
                 writer.close()
             except (OSError, EOFError, ValueError, TimeoutError):
                 pass

@@ -82,3 +82,18 @@ def state_of(answer: dict[str, Any]) -> dict[str, Any]:
         "discard": len(stacks.get("pile:discard", ())),
         "seats": [seat in taken for seat in range(1, 5)],
     }
+
+
+OPERATIONS = {
+    "CardDrawn": "draw",
+    "CardMoved": "discard",
+    "SeatTaken": "join",
+    "SeatLeft": "leave",
+}
+
+
+def done_by(event: dict[str, Any]) -> str:
+    """The operation and the seat that an event of the feed belongs to, as `draw 2`."""
+    public = event["public"]
+    seat = public["from"].removeprefix("hand:") if event["type"] == "CardMoved" else public["seat"]
+    return f"{OPERATIONS[event['type']]} {seat}"

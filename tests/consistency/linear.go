@@ -30,7 +30,8 @@ type operation struct {
 	Call                   int64
 	Return                 *int64
 	Out                    *answer
-	repeated               bool // another operation has the same Cmd
+	repeated               bool           // another operation has the same Cmd
+	did                    map[int]string // by version, what readers of the table say was done
 }
 
 // An answer is a grant, or a refusal by its reason. A read has the whole state.
@@ -43,6 +44,7 @@ type answer struct {
 	Hands   []int
 	Discard int
 	Seats   []bool
+	Did     string
 }
 
 const seats = 4
@@ -79,6 +81,11 @@ func step(before, in, out interface{}) (bool, interface{}) {
 	after, possible := apply(t, op)
 	if !possible {
 		return got == nil, t // unknown: it was refused, too
+	}
+	for version := t.version + 1; version <= after.version; version++ {
+		if did, read := op.did[version]; read && did != fmt.Sprintf("%s %d", op.Op, op.Seat) {
+			return false, t
+		}
 	}
 	if got != nil {
 		if !answers(op, after.version) || (op.Expect != nil && *op.Expect != t.version) {
@@ -226,8 +233,16 @@ func check(file string) (tables, operations, unknown int, faults []string, err e
 	for _, name := range names {
 		ops := byTable[name]
 		begin := ops[0].Out // the first operation is a read before all others
-		seen := map[string]int{}
+		seen, did := map[string]int{}, map[int]string{}
 		for _, op := range ops {
+			op.did = did
+			if op.Op == "events" && op.Out.Did != "" {
+				if before, read := did[op.Out.Version]; read && before != op.Out.Did {
+					faults = append(faults, fmt.Sprintf("%s: table %s: version %d is %s and %s",
+						file, name, op.Out.Version, before, op.Out.Did))
+				}
+				did[op.Out.Version] = op.Out.Did
+			}
 			if op.Cmd != "" {
 				seen[op.Cmd]++
 			}

@@ -87,6 +87,11 @@ async def nodes(
             await asyncio.sleep(chance.uniform(0, 0.3))
             await several.start_server()
 
+        async def worker() -> None:
+            await several.kill_worker()
+            await asyncio.sleep(chance.uniform(0, 1))
+            await several.start_workers()
+
         async def clock() -> None:
             (folder / "clock").write_text(str(chance.uniform(-1.5, 1.5)))
 
@@ -97,6 +102,8 @@ async def nodes(
             "clock": clock,
             "restart of PostgreSQL": restart,
         }
+        if workers:
+            faults["kill of a worker"] = worker
         yield SetUp(lambda: several.port, several, faults, several.bundle)
 
 
@@ -228,10 +235,14 @@ async def full_postgres(folder: Path, chance: random.Random, lie: str) -> AsyncI
             yield SetUp(lambda: several.port, several, faults, several.bundle)
 
 
+CLUSTER = "a cluster"
+"""It needs Citus, which is no part of this project."""
+
 SETUPS: dict[str, Callable[[Path, random.Random, str], Any]] = {
     "sqlite": sqlite,
     "two nodes": lambda folder, chance, lie: nodes(folder, chance, lie, count=2),
     "three nodes": lambda folder, chance, lie: nodes(folder, chance, lie, count=3),
+    CLUSTER: lambda folder, chance, lie: nodes(folder, chance, lie, count=2, workers=2),
     "failover": failover,
     "a full disk": full_sqlite,
     "a full disk of PostgreSQL": full_postgres,

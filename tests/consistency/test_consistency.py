@@ -10,7 +10,8 @@ from tests.consistency.check import Checkers, check_runs
 from tests.consistency.faulty_server import LIES
 from tests.consistency.powercut_postgres import cut_postgres
 from tests.consistency.run import one_run
-from tests.consistency.setups import SETUPS
+from tests.consistency.setups import CLUSTER, SETUPS
+from tests.harness.cluster import require_citus
 from tests.harness.depth import amount
 
 RUNS, OPERATIONS = amount(1, many=20), 800
@@ -24,6 +25,8 @@ def checkers(tmp_path_factory: pytest.TempPathFactory) -> Checkers:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("setup", SETUPS)
 async def test_no_checker_finds_a_fault(tmp_path: Path, checkers: Checkers, setup: str) -> None:
+    if setup == CLUSTER:
+        require_citus()
     result = await check_runs(
         tmp_path, runs=RUNS, operations=OPERATIONS, seed=1, setups=(setup,), checkers=checkers
     )
