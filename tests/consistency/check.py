@@ -22,6 +22,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from traceback import format_exc
 from typing import Any
 
 if __name__ == "__main__":
@@ -141,11 +142,25 @@ async def check_runs(
 ) -> dict[str, Any]:
     """Runs of the set-ups in turn, `at_once` so many, each checked when it has ended.
 
-    Returns the result, as it is written after each run.
+    Returns the result, as it is written after each run. Runs that `folder` has a result of are
+    counted, and those in which something was found are checked again.
     """
     sums: dict[str, Sums] = {}
     found: list[dict[str, Any]] = []
-    begun = monotonic()
+    begun, first_seed = monotonic(), seed
+    if (folder / "result.json").exists():
+        before = json.loads((folder / "result.json").read_text())
+        begun -= before["seconds"]
+        first_seed = before["seeds"][0]
+        for name, figures in before["setups"].items():
+            injected = Counter(figures.pop("faults_injected"))
+            sums[name] = Sums(**figures, faults_injected=injected)
+        for one in before["found"]:
+            place = folder / str(one["seed"])
+            if not (place / "run.json").exists():
+                found.append(one)
+            elif said := checkers.faults(place):
+                found.append(one | {"said": said})
     version = await asyncio.to_thread(output_of, go(), "version")
     places = asyncio.Semaphore(at_once)
 
@@ -155,8 +170,8 @@ async def check_runs(
         async with places:
             try:
                 figures = await one_run(place, operations=operations, **run)
-            except Exception as error:  # as of a command that was never answered
-                found.append(run | {"said": [f"the run did not end: {error!r}"]})
+            except Exception:  # as of a command that was never answered
+                found.append(run | {"said": [f"the run did not end: {format_exc()}"]})
                 return
             said = await asyncio.to_thread(checkers.faults, place)
         first = setup not in sums
@@ -178,7 +193,7 @@ async def check_runs(
             "sqlite": sqlite3.sqlite_version,
             "runs": sum(one.runs for one in sums.values()),
             "operations": sum(one.operations for one in sums.values()),
-            "seeds": [seed, seed + runs - 1],
+            "seeds": [first_seed, seed + runs - 1],
             "seconds": round(monotonic() - begun),
             "setups": {name: vars(sums[name]) for name in setups if name in sums},
             "found": found,

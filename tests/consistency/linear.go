@@ -32,6 +32,7 @@ type operation struct {
 	Out                    *answer
 	repeated               bool           // another operation has the same Cmd
 	did                    map[int]string // by version, what readers of the table say was done
+	newest                 *int           // the last version of these
 }
 
 // An answer is a grant, or a refusal by its reason. A read has the whole state.
@@ -77,6 +78,10 @@ func step(before, in, out interface{}) (bool, interface{}) {
 		if at, found := executed(t.done, op.Cmd); found {
 			return got == nil || answers(op, at), t
 		}
+	}
+	// Unknown, and all events are placed that readers got until the end: it came later or never.
+	if got == nil && len(op.did) > 0 && t.version >= *op.newest {
+		return true, t
 	}
 	after, possible := apply(t, op)
 	if !possible {
@@ -233,15 +238,18 @@ func check(file string) (tables, operations, unknown int, faults []string, err e
 	for _, name := range names {
 		ops := byTable[name]
 		begin := ops[0].Out // the first operation is a read before all others
-		seen, did := map[string]int{}, map[int]string{}
+		seen, did, newest := map[string]int{}, map[int]string{}, 0
 		for _, op := range ops {
-			op.did = did
+			op.did, op.newest = did, &newest
 			if op.Op == "events" && op.Out.Did != "" {
 				if before, read := did[op.Out.Version]; read && before != op.Out.Did {
 					faults = append(faults, fmt.Sprintf("%s: table %s: version %d is %s and %s",
 						file, name, op.Out.Version, before, op.Out.Did))
 				}
 				did[op.Out.Version] = op.Out.Did
+				if op.Out.Version > newest {
+					newest = op.Out.Version
+				}
 			}
 			if op.Cmd != "" {
 				seen[op.Cmd]++
