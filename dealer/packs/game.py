@@ -27,7 +27,10 @@ PICTURE_MAX = 5
 TURNS = ("play", "discard", "draw")
 """The moves by which a player can pass the turn on."""
 
-_ORDER = ("turns", "tricks")
+DIRECTIONS = ("left", "right", "across", "none")
+"""To whom cards are passed in a round."""
+
+_ORDER = ("turns", "tricks", "pass")
 _GAME = (
     *("game", "title", "players", "picture", "deck", "rules", "piles"),
     *("deal", "turn", "result", "buttons", "help"),
@@ -39,7 +42,7 @@ _DECK = ("standard", "cards", "pack", "decks")
 _PILE = ("name", "title", "spread")
 _DEAL = ("title", "each", "piles", "when")
 _DEALT = ("name", "count", "face")
-_RESULT = ("of", "points", "best", "all")
+_RESULT = ("of", "points", "best", "all", "to")
 _HAND = "hand"
 _OWN_RULES = ("deck", "seats", "name", "game", "pack", "join", "listed")
 
@@ -66,50 +69,53 @@ def read(
     turn = given.get("turn")
     if turn is not None and turn not in names:
         raise ConfigurationError("turn must be the name of one of the piles.")
-    result = (
-        _result(given["result"], {pile["name"] for pile in piles}, _codes(deck))
-        if "result" in given
-        else None
-    )
-    help_ = [
-        members.text(entry, f"help, {n}") for n, entry in enumerate(_list(given, "help", 20), 1)
-    ]
+    result = _result(given["result"], names, _codes(deck)) if "result" in given else None
+    optional = {"picture": picture, "pack": pack, "turn": turn, "result": result}
+    sentences = enumerate(_list(given, "help", 20), 1)
     return {
         "game": name,
         "title": members.text(given.get("title"), "title"),
         "players": players,
-        **({"picture": picture} if picture is not None else {}),
         "deck": deck,
         "cards": cards,
-        **({"pack": pack} if pack is not None else {}),
         "rules": _rules(given.get("rules", {})),
-        **_order(given),
+        **_order(given, _codes(deck)),
         "piles": piles,
         "deal": deals,
-        **({"turn": turn} if turn is not None else {}),
-        **({"result": result} if result is not None else {}),
-        "buttons": _buttons(given.get("buttons", [])),
-        "help": help_,
+        **{member: value for member, value in optional.items() if value is not None},
+        "buttons": _among(BUTTONS, given.get("buttons", []), "buttons", most=len(BUTTONS)),
+        "help": [members.text(sentence, f"help, {n}") for n, sentence in sentences],
     }
 
 
-def _order(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Which moves pass the turn on, and the suit of trumps; neither if the game does not say it."""
+def _order(given: Mapping[str, Any], cards: set[str]) -> dict[str, Any]:
+    """Which moves pass the turn on, how tricks are won, what is passed; only what the game says."""
     order: dict[str, Any] = {}
     if "turns" in given:
-        order["turns"] = members.items(given["turns"], "turns", most=len(TURNS))
-        for move in order["turns"]:
-            if move not in TURNS:
-                raise ConfigurationError(
-                    f"turns: {json.dumps(move)} is none of {', '.join(TURNS)}."
-                )
+        order["turns"] = _among(TURNS, given["turns"], "turns", most=len(TURNS))
     if "tricks" in given:
-        tricks = members.mapping(given["tricks"], "tricks", ("trumps",))
+        tricks = members.mapping(given["tricks"], "tricks", ("trumps", "lead"))
         trumps = tricks.get("trumps", "")
         if trumps not in ("", *SUITS):
             raise ConfigurationError(f"tricks: trumps must be one of {', '.join(SUITS)}.")
-        order["tricks"] = {"trumps": trumps}
+        if "lead" in tricks and tricks["lead"] not in list(cards):
+            raise ConfigurationError("tricks: lead must be a card of the deck.")
+        order["tricks"] = {**tricks, "trumps": trumps}
+    if "pass" in given:
+        passed = members.mapping(given["pass"], "pass", ("count", "to"))
+        count = members.whole(passed.get("count"), "pass: count", least=1, most=1024)
+        to = _among(DIRECTIONS, passed.get("to"), "pass: to", least=1, most=20)
+        order["pass"] = {"count": count, "to": to}
     return order
+
+
+def _among(known: tuple[str, ...], value: Any, at: str, *, least: int = 0, most: int) -> list[Any]:
+    """A list of `least` to `most` of the `known` words."""
+    given = members.items(value, at, least=least, most=most)
+    for one in given:
+        if one not in known:
+            raise ConfigurationError(f"{at}: {json.dumps(one)} is none of {', '.join(known)}.")
+    return given
 
 
 def _list(given: Mapping[str, Any], name: str, most: int) -> list[Any]:
@@ -306,17 +312,9 @@ def _result(value: Any, piles: set[str], cards: set[str]) -> dict[str, Any]:
         if "points" not in given:
             raise ConfigurationError("result: all needs points.")
         result["all"] = members.whole(given["all"], "result: all", least=-1000, most=1000)
+    if "to" in given:
+        result["to"] = members.whole(given["to"], "result: to", least=1, most=1_000_000)
     return result
-
-
-def _buttons(value: Any) -> list[str]:
-    buttons = members.items(value, "buttons", most=len(BUTTONS))
-    for button in buttons:
-        if button not in BUTTONS:
-            raise ConfigurationError(
-                f"buttons: {json.dumps(button)} is none; they are {', '.join(BUTTONS)}."
-            )
-    return buttons
 
 
 def dealt_cards(deal: Mapping[str, Any], players: int) -> int:

@@ -29,14 +29,6 @@ export function element(name, attributes = {}, ...children) {
 export const field = (label, input, attributes = {}) =>
   element("label", { class: "field", ...attributes }, label, input);
 
-/** A new element of an SVG picture. */
-export function svgElement(name, attributes, ...children) {
-  const created = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
-  created.append(...children);
-  return created;
-}
-
 /**
  * The element of an id.
  *

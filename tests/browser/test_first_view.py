@@ -27,6 +27,11 @@ OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((one) => {
 }).map((one) => one.outerHTML.slice(0, 120))"""
 
 
+LOADED = """() => performance.getEntriesByType("resource").some(
+  ({ name }) => name.endsWith("/table/card_animation.js"))"""
+"""Whether the page has what animates cards."""
+
+
 class Transferred:
     """Bytes that a page has loaded over the network, by address."""
 
@@ -121,6 +126,7 @@ async def test_reduced_motion_has_no_animations(server, open_page) -> None:
         ada = PlayerPage(await open_page("/", reduced_motion=motion), "Ada")
         await ada.page.evaluate("window.animations = 0")
         await ada.open_table()
+        await ada.page.wait_for_function(LOADED)
         await ada.page.evaluate(
             """() => {
               window.animations = 0;

@@ -36,16 +36,19 @@ async def test_hearts(open_page: Any) -> None:
     for phone in table.players:
         cards = sorted(await phone.hand(), key=lambda card: RANKS.index(card[0]))[-3:]
         passed[table.after(phone).seat] = set(cards)
+        label = f"Pass 3 cards to {table.after(phone).player.name}"
+        await expect(phone.page.locator("#tools .primary")).to_have_text(label)
+        await expect(phone.page.locator("[data-turn]")).to_have_count(0)
         await phone.select(*cards)
-        await expect(phone.page.locator("#tools .primary")).to_have_text("Pass…")
-        await phone.tap("Pass…")
-        await phone.choose_player(table.after(phone))
+        await phone.tap(label)
+        await expect(tool(phone.page, label)).to_be_hidden()
     for phone in table.players:
         await phone.player.holds(13)
         assert passed[phone.seat] <= set(await phone.hand())
         giver = table.after(phone, -1).player.name
         await phone.player.expect_log(re.compile(rf"^You got .+, .+ and .+ from {giver}\.$"))
     leader = await holder(table, "2c")
+    await expect(leader.page.locator("#own[data-turn]")).to_be_visible()
     await take_back_a_wrong_card(table, leader)
 
     def card_of(hand: Sequence[str], suit: str | None) -> str:

@@ -11,7 +11,7 @@ from playwright.async_api import Locator, expect
 import dealer
 from tests.browser.phones import Phone, Phones
 from tests.browser.table_page import holds, own_hand
-from tests.browser.touch import Point
+from tests.browser.touch import Point, middle
 from tests.harness.server_process import ServerProcess
 
 RANKS = "A23456789TJQK"
@@ -58,7 +58,7 @@ class Player:
         return self.phone.stack(stack).locator(".card")
 
     async def move(self, code: str, stack: str, to: str) -> None:
-        """Drag a card, with all that lie on it, and turn up the one below."""
+        """Drag a card, with all that lie on it; the one below turns up on its own."""
         card = self.phone.stack(stack).locator(f'[data-card="{code}"]')
         box = await card.bounding_box()
         assert box is not None
@@ -67,8 +67,19 @@ class Player:
         await self.phone.fingers.drag(Point(box["x"] + box["width"] / 2, box["y"] + 6), target)
         await self.phone.see(to, code)
         below = self.cards(stack).last
-        if stack in COLUMNS and await below.count() and not await self.up(stack):
-            await self.phone.fingers.tap(below)
+        if stack in COLUMNS and await below.count():
+            await expect(below).to_have_attribute("data-face", "up")
+
+    async def build(self, code: str, stack: str) -> None:
+        """Send a card to the pile of its suit by tapping it twice."""
+        card = self.phone.stack(stack).locator(f'[data-card="{code}"]')
+        at = await middle(card)
+        for _ in range(2):
+            await self.phone.fingers.press(at)
+            await self.phone.fingers.lift()
+        await self.phone.see(f"pile:{code[1]}", code)
+        below = self.cards(stack).last
+        if stack in COLUMNS and await below.count():
             await expect(below).to_have_attribute("data-face", "up")
 
     async def step(self) -> bool:
@@ -77,7 +88,7 @@ class Player:
         for stack, cards in up.items():
             if cards and RANKS.index(cards[-1][0]) == self.built[cards[-1][1]]:
                 self.built[cards[-1][1]] += 1
-                await self.move(cards[-1], stack, f"pile:{cards[-1][1]}")
+                await self.build(cards[-1], stack)
                 return True
         for stack, cards in up.items():
             covers = stack == WASTE or await self.cards(stack).count() > len(cards)
@@ -144,6 +155,7 @@ async def test_a_tableau_keeps_its_places_and_its_runs_move(open_page: Any) -> N
     await expect(own_hand(page)).to_be_hidden()  # nothing is dealt or drawn into a hand
     await holds(page, "pile:table", 3)
     await expect(phone.stack("pile:table").locator('[data-face="up"]')).to_have_count(1)
+    width = await columns[6].locator(".card").first.evaluate("(one) => one.offsetWidth")
     down = (
         await columns[6]
         .locator(".card")
@@ -157,6 +169,15 @@ async def test_a_tableau_keeps_its_places_and_its_runs_move(open_page: Any) -> N
     await phone.see("pile:1", top)
     run = await phone.shown("pile:1")
     assert run[1:] == [top]
+    # Rank and suit of the covered card are seen: 26 pixels of a card of 43.
+    covered, covering = [
+        float(one)
+        for one in await columns[0]
+        .locator(".card")
+        .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().top)")
+    ]
+    assert covering - covered >= 26 / 43 * width
+    assert 40 <= width <= 46
     box = await columns[0].locator(".card").first.bounding_box()
     assert box is not None
     await phone.fingers.drag(

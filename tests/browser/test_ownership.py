@@ -31,15 +31,21 @@ TRICK = "pile:table"
 
 
 async def phones_at(
-    open_page: OpenPage, server: ServerProcess, game: str, *, names: tuple[str, ...] = NAMES
+    open_page: OpenPage,
+    server: ServerProcess,
+    game: str,
+    *,
+    names: tuple[str, ...] = NAMES,
+    cards: int = 3,
+    **rules: str,
 ) -> list[Phone]:
-    """Players with three cards each at a table with a game."""
-    paths = await prepared_table(server, names, deal=3, rules={"game": game})
+    """Players with some cards each at a table with a game."""
+    paths = await prepared_table(server, names, deal=cards, rules={"game": game, **rules})
     phones = []
     for seat, (path, name) in enumerate(zip(paths, names, strict=True), 1):
         page = await open_page(path, **TOUCH)
         phones.append(Phone(PlayerPage(page, name), await Fingers.on(page), seat))
-        await phones[-1].player.holds(3)
+        await phones[-1].player.holds(cards)
     return phones
 
 

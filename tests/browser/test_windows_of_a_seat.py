@@ -22,9 +22,15 @@ def button(page: Page) -> Locator:
     return page.get_by_role("button", name="Play here instead")
 
 
+async def plays(page: Page) -> None:
+    """Wait until the page has its seat, and is connected."""
+    await expect(page.locator("#connection")).to_be_hidden()
+    await expect(page.locator("#tools [data-action=draw]")).to_be_enabled()
+
+
 async def take_over(page: Page) -> None:
     await button(page).click()
-    await expect(page.get_by_text("Welcome back to seat 1")).to_be_visible()
+    await plays(page)
 
 
 async def windows_of_a_seat(
@@ -61,7 +67,7 @@ async def test_exactly_one_of_several_windows_plays(open_page, server) -> None:
     for cards in range(2, 2 + RELOADS):
         await asyncio.gather(*(page.reload() for page in pages))
         playing = await the_one_that_plays(pages)
-        await expect(playing.get_by_text("Welcome back to seat 1")).to_be_visible()
+        await plays(playing)
         await playing.keyboard.press("d")
         await expect(own_cards(playing)).to_have_count(cards)
     other = pages[pages.index(playing) - 1]

@@ -148,7 +148,12 @@ def test_a_wrong_result_is_refused(result: Any, sentence: str) -> None:
             {"piles": [PILE], "deal": {"piles": [{"name": "board", "face": "side"}]}},
             "deal, 1: piles, 1: face must be up or down",
         ),
-        ({"buttons": ["fold"]}, 'buttons: "fold" is none; they are'),
+        ({"buttons": ["fold"]}, 'buttons: "fold" is none of'),
+        ({"tricks": {"lead": "xx"}}, "tricks: lead must be a card of the deck"),
+        ({"tricks": {"lead": ["2c"]}}, "tricks: lead must be a card of the deck"),
+        ({"pass": {"count": 3}}, "pass: to"),
+        ({"pass": {"count": 0, "to": ["left"]}}, "pass: count"),
+        ({"pass": {"count": 3, "to": ["up"]}}, 'pass: to: "up" is none of left, right'),
         ({"help": "text"}, "help must be a list"),
     ],
 )

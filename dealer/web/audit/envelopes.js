@@ -3,7 +3,8 @@
  * and together they give the order of the cards. `verdict.css` moves them.
  */
 
-import { byId, element, svgElement } from "../dom.js";
+import { byId, element } from "../dom.js";
+import { svgElement } from "../svg.js";
 import { explanation as texts } from "../texts.js";
 
 const MOST = 5; // envelopes that are drawn

@@ -1,6 +1,7 @@
 /** How many swaps the cards of a shuffle took part in, beside what a fair shuffle gives. */
 
-import { byId, element, setText, svgElement } from "../dom.js";
+import { byId, element, setText } from "../dom.js";
+import { svgElement } from "../svg.js";
 import { audit as texts } from "../texts.js";
 import { SIMULATED, expected, histogramOf } from "./expected.js";
 import { swapCounts } from "./moments.js";

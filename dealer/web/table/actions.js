@@ -7,11 +7,15 @@
  * question, and does not run without one.
  */
 
+import { cardOf } from "../cards.js";
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
-import { dealsAtOnce, isDealt, isOver, nextDeal, turnsOnto } from "./game.js";
 import {
-  cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, pileName, wonBy,
+  dealsAtOnce, deckOfRound, isDealt, isOver, nextDeal, pilesOfGame, playersMissing, turnsOnto,
+} from "./game.js";
+import { isColumn } from "./pile_view.js";
+import {
+  cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, passing, pileName, wonBy,
   wonPile,
 } from "./selectors.js";
 import { canTakeBack, takeBack } from "./take_back.js";
@@ -30,6 +34,8 @@ import { canTakeBack, takeBack } from "./take_back.js";
  */
 
 const reasons = texts.disabled;
+
+const SEQUENCE = "A23456789TJQK"; // of the cards of a suit, where they are built up
 
 /** The actions that use the number of cards that is set. */
 const COUNTED = ["draw", "deal", "burn", "cut"];
@@ -54,6 +60,15 @@ const notShuffling = ({ table }) => (table.shuffling ? reasons.shuffling : null)
 const seated = ({ table }) => (table.seat === null ? reasons.noSeat : null);
 const hasOthers = ({ table }) => (otherSeats(table).length === 0 ? reasons.alone : null);
 const hasPlayers = ({ table }) => (table.state.seats.length === 0 ? reasons.noPlayers : null);
+const enoughPlayers = ({ table }) => {
+  const missing = playersMissing(table);
+  return missing === null ? null : reasons.fewPlayers(missing);
+};
+/** As many cards as the game says, while they are passed. */
+const enoughToPass = ({ table, slots }) => {
+  const pass = passing(table);
+  return pass === null || slots.length === pass.count ? null : reasons.passCount(pass);
+};
 const hasSelection = ({ slots }) => (slots.length === 0 ? reasons.noneSelected : null);
 const hasCards = ({ table }) => (ownCards(table).length === 0 ? reasons.emptyHand : null);
 const deckNotEmpty = ({ table }) =>
@@ -119,9 +134,11 @@ export const ACTIONS = [
     ({ table, slots }) => table.returnCards(slots)),
   action("takeBack", "u", "take_back", [...play, lastMoveIsOwn],
     ({ table }) => takeBack(table)),
-  action("passTo", "Shift+G", "pass", [...hand, hasOthers],
+  action("passTo", "Shift+G", "pass", [
+    seated, ...play, hasCards, enoughToPass, hasSelection, hasOthers,
+  ],
     ({ table, slots }, to) => table.pass(slots, { to }),
-    ({ table, ask }) => ask.seat(texts.passTo, otherSeats(table))),
+    ({ table, ask }) => passing(table)?.seat ?? ask.seat(texts.passTo, otherSeats(table))),
   action("showTo", "Shift+H", "show", [...hand, hasOthers],
     ({ table, slots }, to) => table.show(slots, { to }),
     ({ table, ask }) => ask.seat(texts.showTo, otherSeats(table))),
@@ -134,10 +151,10 @@ export const ACTIONS = [
     (context, { chosen, answer }) => chosen.run(context, answer),
     (context) => context.ask.action(context)),
 
-  action("openRound", "o", "open", [noRound], openAndShuffle),
+  action("openRound", "o", "open", [noRound, enoughPlayers], openAndShuffle),
   action("shuffle", "s", "shuffle", [...play, deckNotEmpty],
     ({ table }) => table.shuffle()),
-  action("deal", "a", "deal", [...deck, hasPlayers, notDealt, enoughForAll],
+  action("deal", "a", "deal", [...deck, hasPlayers, enoughPlayers, notDealt, enoughForAll],
     dealAll),
   action("cut", "c", "cut", deck,
     ({ table, count }) => table.cut(cutIndex(cardsIn(table.state, "deck").length, count))),
@@ -211,8 +228,13 @@ export function actionForMove(table, { from, to, slots = [], count = 1, face = d
       { counted: true });
   }
   const several = slots.length > 0 ? slots : null;
+  // A card that is uncovered at the end of a column turns up on its own.
+  const moved = (conditions, run) => move("pile", conditions, async () => {
+    await run();
+    await turnOfColumn(table, from)?.run();
+  });
   if (to === own) {
-    return move("pile", [seated, ...play],
+    return moved([seated, ...play],
       () => table.pileDraw(pileName(from), null, { cards: several }));
   }
   if (seatOf(from) !== null) {
@@ -220,11 +242,31 @@ export function actionForMove(table, { from, to, slots = [], count = 1, face = d
     return move("collect", play, () => table.move(from, { to, count: all }));
   }
   if (several !== null) {
-    return move("pile", play, () => table.move(from, { to, cards: several, face: "down" }));
+    return moved(play, () => table.move(from, { to, cards: several, face: "down" }));
   }
   const whole = count > 1 && count === cardsIn(table.state, from).length;
   const which = whole ? { all: true } : { count: 1 };
-  return move("pile", play, () => table.move(from, { to, ...which, face }));
+  return moved(play, () => table.move(from, { to, ...which, face }));
+}
+
+/** The action of turning up the card at the end of a column; null if it is not face down. */
+export function turnOfColumn(table, stack) {
+  const top = cardsIn(table.state, stack).at(-1);
+  if (!isColumn(stack) || top === undefined || top.shown || !isAllowed(table, "turn")) return null;
+  return {
+    conditions: BETWEEN_SHUFFLES, asks: null,
+    run: () => table.pileTurn(pileName(stack), [top.slot]),
+  };
+}
+
+/** The pile of the suit of a stack's top card, if that is the next one there; null otherwise. */
+export function foundationOf(table, stack) {
+  const code = cardsIn(table.state, stack).at(-1)?.card ?? null;
+  if (code === null || !(isColumn(stack) || stack === turnsOnto())) return null;
+  const { rank, suit } = cardOf(code);
+  const pile = `pile:${suit}`;
+  const isNext = rank === SEQUENCE[cardsIn(table.state, pile).length];
+  return isNext && pilesOfGame()?.includes(suit) ? pile : null;
 }
 
 /** Moving all cards of a pile, face down, onto the pile of the tricks that a seat has won. */
@@ -240,7 +282,7 @@ export function noting(kind, text) {
 
 /** An action on players, most conditions of which the server knows. */
 export function ofPlayers(run, conditions = []) {
-  return { conditions: [connected, ...conditions], run, asks: null, counted: false };
+  return { rule: null, conditions: [connected, ...conditions], run, asks: null, counted: false };
 }
 
 /** Which side a card shows on a stack by default. */
@@ -264,7 +306,7 @@ function moveFromHand(to, slots) {
 }
 
 function move(rule, conditions, run, { asks = null, counted = false } = {}) {
-  return { conditions: [connected, allowed(rule), ...conditions], run, asks, counted };
+  return { rule, conditions: [connected, allowed(rule), ...conditions], run, asks, counted };
 }
 
 /** @returns {Action} */
@@ -290,7 +332,7 @@ async function askBeforeShowing({ table, ask }) {
 
 /** An unshuffled deck cannot be used, so shuffle it, too, and deal, if the rules allow that. */
 async function openAndShuffle({ table }) {
-  await table.roundOpen();
+  await table.roundOpen({ deck: await deckOfRound(table) });
   if (!isAllowed(table, "shuffle")) return;
   await table.shuffle();
   if (dealsAtOnce(table)) await dealAll({ table, count: 1 });

@@ -1,11 +1,10 @@
 /**
  * Animates cards from their old to their new position. The page is drawn first; then copies of the
  * cards, which take no input, move over it, so that an animation never delays a player. There is
- * none for users who prefer reduced motion, or when very many cards have moved.
+ * none for users who prefer reduced motion, or when very many cards have moved. A page loads this
+ * after its first view; a module of the page's state would be another one here, so the pictures of
+ * cards are given.
  */
-
-import { cardElement } from "../cards.js";
-import { wonBy } from "./selectors.js";
 
 const MAX_CARDS = 60;
 const DURATION_MS = 300;
@@ -35,8 +34,9 @@ export function positionsOf(state) {
  * @param {ReturnType<typeof positionsOf>} before
  * @param {import("../client.js").TableState} state
  * @param {string | null} own the stack of the player's own hand
+ * @param {(code: string | null) => HTMLElement} picture of a card
  */
-export function animateMoves(before, state, own) {
+export function animateMoves(before, state, own, picture) {
   if (before === null || state.round?.number !== before.round) return;
   const moves = [];
   for (const [name, cards] of Object.entries(state.round.stacks)) {
@@ -54,7 +54,7 @@ export function animateMoves(before, state, own) {
   launch(moves.map((move, index) => {
     const group = Math.floor(index * stagger / STAGGER_MS);
     const inHand = move.to === own ? find(`#hand [data-slot="${move.slot}"]`) : null;
-    return { ...move, target: inHand?.firstElementChild ?? null, delay: group * STAGGER_MS };
+    return { ...move, picture, target: inHand?.firstElementChild ?? null, delay: group * STAGGER_MS };
   }));
 }
 
@@ -80,9 +80,8 @@ function launch(flights) {
 }
 
 /** The chip of the player who wins a trick leaps for joy; the cards of the trick fly to it. */
-export function celebrate({ type, live, public: event }) {
-  const seat = type === "CardMoved" && event.from === "pile:table" ? wonBy(event.to) : null;
-  if (seat === null || !live || reducedMotion.matches || document.hidden) return;
+export function celebrate(seat) {
+  if (reducedMotion.matches || document.hidden) return;
   const chip = find(`.chip[data-seat="${seat}"]`);
   if (chip === null || chip.getAnimations().length > 0) return;
   chip.animate(
@@ -97,18 +96,18 @@ function endOf({ target, to }) {
   return end?.width > 0 ? end : null;
 }
 
-async function fly({ card, from, target }, end) {
+async function fly({ card, picture, from, target }, end) {
   if (from !== undefined && end !== null) {
-    const picture = cardElement(card);
-    picture.classList.add("flying");
-    picture.style.setProperty("--card", `${end.width}px`);
-    find("#overlay").append(picture);
+    const flying = picture(card);
+    flying.classList.add("flying");
+    flying.style.setProperty("--card", `${end.width}px`);
+    find("#overlay").append(flying);
     const at = (rect) =>
       `translate(${rect.left}px, ${rect.top}px) scale(${rect.width / end.width})`;
-    await picture.animate([{ transform: at(from) }, { transform: at(end) }], {
+    await flying.animate([{ transform: at(from) }, { transform: at(end) }], {
       duration: DURATION_MS, easing: "cubic-bezier(0.2, 0.7, 0.2, 1)", fill: "both",
     }).finished;
-    picture.remove();
+    flying.remove();
   }
   target?.classList.remove("coming");
 }

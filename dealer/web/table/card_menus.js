@@ -10,7 +10,6 @@ import {
 import { playedBy } from "./history.js";
 import { menu } from "./menu.js";
 import { askNumber } from "./notes.js";
-import { isColumn } from "./pile_view.js";
 import { cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
 import { pileTitle } from "./wording.js";
 
@@ -102,16 +101,6 @@ export async function openPile(page, stack) {
       action: step(() => table.move(stack, { to: "deck", count: cards.length })),
     },
   ]);
-}
-
-/** The action of turning up the card at the end of a column; null if it is not face down. */
-export function turnOfColumn(table, stack) {
-  const top = cardsIn(table.state, stack).at(-1);
-  if (!isColumn(stack) || top === undefined || top.shown || !isAllowed(table, "turn")) return null;
-  return {
-    conditions: BETWEEN_SHUFFLES, asks: null,
-    run: () => table.pileTurn(pileName(stack), [top.slot]),
-  };
 }
 
 /** The action of moving cards to a pile that the player chooses; null if they choose none. */

@@ -1,6 +1,6 @@
 /** Recognizes clicks that repeat one: the second one of a double click, or one before the answer. */
 
-const DOUBLE_TAP_MS = 300; // for fingers, whose clicks some browsers do not count
+export const DOUBLE_TAP_MS = 300; // for fingers, whose clicks some browsers do not count
 
 /** A click with the keyboard never repeats another. */
 export class Clicks {

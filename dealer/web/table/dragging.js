@@ -7,9 +7,9 @@
  * ends a press that it takes for scrolling with `pointercancel`.
  */
 
-import { DragScroll } from "./drag_scroll.js";
 import { Ghost } from "./ghost.js";
 
+const DRAG_SCROLL = new URL("./drag_scroll.js", import.meta.url).href;
 const DRAG_DISTANCE_PX = 7; // from here on a press is a drag
 const TOUCH_DISTANCE_PX = 10; // fingers are less steady
 // A hold lifts the card, and only its release opens the menu, which would otherwise open under a
@@ -42,7 +42,7 @@ export class Dragging {
   /** @type {DragTarget} */
   #target;
   #area;
-  #scroll;
+  #scroll = null; // loaded with the first drag
   #press = null;
   #ghost = null;
   #over = null;
@@ -55,7 +55,6 @@ export class Dragging {
   constructor(area, target) {
     this.#area = area;
     this.#target = target;
-    this.#scroll = new DragScroll((x, y) => this.#hover(x, y));
     area.addEventListener("pointerdown", (event) => this.#down(event));
     area.addEventListener("pointermove", (event) => this.#move(event));
     area.addEventListener("pointerup", (event) => this.#up(event));
@@ -96,7 +95,7 @@ export class Dragging {
     if (this.#ghost === null && !(isDrag(press, event) && this.#begin(press))) return;
     this.#ghost.moveTo(event.clientX, event.clientY);
     this.#hover(event.clientX, event.clientY);
-    this.#scroll.at(event.clientX, event.clientY);
+    this.#scroll?.at(event.clientX, event.clientY);
     event.preventDefault();
   }
 
@@ -106,6 +105,7 @@ export class Dragging {
       this.#end();
       return false;
     }
+    if (this.#scroll === null) this.#loadScroll();
     clearTimeout(press.timer);
     press.source.classList.remove("held");
     this.#area.setPointerCapture(press.id);
@@ -116,6 +116,12 @@ export class Dragging {
     }
     document.documentElement.classList.add("dragging");
     return true;
+  }
+
+  #loadScroll() {
+    import(DRAG_SCROLL).then(({ DragScroll }) => {
+      this.#scroll ??= new DragScroll((x, y) => this.#hover(x, y));
+    }, () => {}); // without: what is seen can be reached
   }
 
   #accepts(place) {
@@ -201,7 +207,7 @@ export class Dragging {
     this.#ignoresClick = this.#ghost !== null || press.held;
     clearTimeout(press.timer);
     press.source.classList.remove("held");
-    this.#scroll.stop();
+    this.#scroll?.stop();
     if (this.#ghost === null) return;
     for (const picture of press.dragged.pictures) picture.classList.remove("lifted");
     for (const place of places()) place.removeAttribute("data-target");

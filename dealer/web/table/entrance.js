@@ -43,6 +43,13 @@ export async function enter(house, id, { ticket, seat }) {
   return { table, refusal: table.seat === null ? refusal : null };
 }
 
+/** Whether the page was loaded again where it was, which needs no welcome. */
+export function isReload() {
+  /** @type {any} */
+  const [entry] = performance.getEntriesByType("navigation");
+  return entry?.type === "reload";
+}
+
 /** Say that nothing is stored, and link to the page without a frame. */
 export function showStorageNotice(notice, id) {
   const href = tableUrl(id);

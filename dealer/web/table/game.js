@@ -13,6 +13,7 @@ import { writtenTitle } from "./pile_names.js";
 
 const NAME = /^[a-z0-9-]{1,64}$/;
 const SEAT = "{seat}";
+const SHORT_DECK = new URL("./short_deck.js", import.meta.url).href;
 /** The buttons of presets are named by the actions of the rules. */
 const BUTTONS = { return: "putBack", take_back: "takeBack", close: "closeRound", pass: "passTo" };
 
@@ -73,6 +74,46 @@ export const hasTricks = () =>
 
 /** The suit of trumps, empty for none; null if the game does not say how tricks are won. */
 export const trumpsOfGame = () => preset?.tricks?.trumps ?? null;
+
+/** The card whose holder leads to the first trick; null if the game does not say. */
+export const leadingCardOfGame = () => preset?.tricks?.lead ?? null;
+
+/**
+ * How many cards are passed in a round, and in which direction: `left`, `right` or `across`; null if
+ * none are, or if the game does not say.
+ *
+ * @param {number} round
+ * @returns {{ count: number, direction: string } | null}
+ */
+export function passOfRound(round) {
+  const direction = preset?.pass?.to[(round - 1) % preset.pass.to.length] ?? "none";
+  return direction === "none" ? null : { count: preset.pass.count, direction };
+}
+
+/** Whether a pile gets its cards by a later deal, as the board of a poker game does. */
+export const isDealtLater = (name) =>
+  preset?.deal.slice(1).some(({ piles }) => piles.at(-1)?.name === name) ?? false;
+
+/** The least number of players, and the game's title, if fewer sit there; null otherwise. */
+export function playersMissing({ state, practice }) {
+  if (preset === null || practice !== null || state.seats.length >= preset.players.min) return null;
+  return { min: preset.players.min, game: inLanguage(preset.title) };
+}
+
+/**
+ * The deck of a round whose cards are all dealt, in a game that says who leads: without the lowest
+ * diamonds and spades that would be left over. Undefined where it is the table's.
+ *
+ * @param {RemoteTable} table
+ * @returns {Promise<string[] | undefined>}
+ */
+export async function deckOfRound({ state: { seats, rules } }) {
+  const lead = leadingCardOfGame();
+  if (lead === null || seats.length < preset.players.min) return undefined;
+  const [{ each }] = commandsOf(preset.deal[0], seats.length);
+  const { shortDeck } = await import(SHORT_DECK);
+  return shortDeck(rules.deck, each * seats.length, lead);
+}
 
 /** Whether players have turns, and whether a move passes the turn on. */
 export const hasTurns = () => preset?.turns !== undefined;

@@ -160,6 +160,32 @@ export function lastMove(table) {
   return table.state.round === null ? null : moves(table).last;
 }
 
+/**
+ * What the open round has had so far: who passed cards, whether one was played onto the table, and
+ * whether a player was given the turn.
+ *
+ * @type {(table: RemoteTable) => { passed: Set<number>, played: boolean, turn: boolean }}
+ */
+export const begun = foldOf(
+  nothingBegun,
+  (found, { type, public: event }) => {
+    if (type === "RoundOpened") return nothingBegun();
+    if (type === "NoteAdded" && event.kind === "turn") found.turn = true;
+    if (type !== "CardMoved") return found;
+    const [giver, taker] = [event.from, event.to].map(seatOf);
+    if (event.to.startsWith("pile:pass:")) found.passed.add(giver);
+    else if (event.from.startsWith("pile:pass:") && event.from !== `pile:pass:${taker}`) {
+      found.passed.delete(taker); // taken back
+    } else if (giver !== null && event.to === TRICK) found.played = true;
+    return found;
+  },
+);
+
+/** @returns {{ passed: Set<number>, played: boolean, turn: boolean }} */
+function nothingBegun() {
+  return { passed: new Set(), played: false, turn: false };
+}
+
 /** The names of those who sat down before the first event that this page has. */
 function namesBefore({ state, history }) {
   const first = history[0]?.version ?? Infinity;

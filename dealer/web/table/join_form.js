@@ -81,9 +81,10 @@ export class JoinForm {
   #container;
   #name = element("input", {
     name: "player", maxlength: MAX_NAME, required: true, autocomplete: "nickname",
+    placeholder: texts.yourName,
   });
   #seat = element("select", { name: "seat" });
-  #invite = element("input", { name: "invite", autocomplete: "off" });
+  #invite = element("input", { name: "invite", autocomplete: "off", placeholder: texts.inviteHere });
   #inviteField;
   #submit = element("button", { class: "primary", type: "submit" }, texts.sitDown);
   #status = element("p", { role: "status" });

@@ -1,13 +1,13 @@
 /** The dialogs with links to this table: the invitation, and the player's own link; as QR codes. */
 
-import { element, safeText, setText, svgElement } from "../dom.js";
+import { element, safeText, setText } from "../dom.js";
 import { tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 import { isForOne } from "./game.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
-const QUIET_ZONE = 4; // modules
+const QR_CODE = new URL("./qr_code.js", import.meta.url).href;
 
 /** @type {(close: () => void) => void} for a dialog that only the player closes */
 const leaveOpen = () => {};
@@ -101,25 +101,12 @@ async function showLink(page, { title, intro, shared = false, opened = leaveOpen
 }
 
 /**
- * The QR code of a link, with its quiet zone. The page makes it, because an own link holds the token
- * of a seat. Its library is loaded with the first one: where that fails, the link is there as text.
+ * The QR code of a link. What makes it is loaded with the first one: where that fails, the link is
+ * there as text.
  */
 function picture(link, label) {
   const place = element("div", { class: "qr" });
-  const draw = ({ correction, generate }) => {
-    const code = generate(link, { minCorrectionLevel: correction.M });
-    const size = code.size + 2 * QUIET_ZONE;
-    const squares = [];
-    for (let y = 0; y < code.size; y++) {
-      for (let x = 0; x < code.size; x++) {
-        if (code.get(x, y)) squares.push(`M${x + QUIET_ZONE} ${y + QUIET_ZONE}h1v1h-1z`);
-      }
-    }
-    place.append(svgElement("svg", {
-      viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": label,
-    }, svgElement("path", { d: squares.join("") })));
-  };
-  const library = new URL("../lean-qr/lean-qr.js", import.meta.url).href;
-  import(library).then(draw).catch(() => place.remove());
+  import(QR_CODE).then(({ qrCode }) => qrCode(link, label))
+    .then((code) => place.append(code), () => place.remove());
   return place;
 }

@@ -5,20 +5,24 @@
  * `table.state`, and cards that moved are animated. The page keeps no copy of the state.
  */
 
+import { cardElement } from "../cards.js";
 import { HouseCheated, Refused, browserStore } from "../client.js";
-import { addCardPictures } from "../late_styles.js";
+import { addCardPictures, addStyles } from "../late_styles.js";
 import { REMOVED, keepOwnTable, persistent, stored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
-import { REPEATED, actionForMove, actionNamed, disabledReason } from "./actions.js";
+import {
+  REPEATED, actionForMove, actionNamed, disabledReason, foundationOf, turnOfColumn,
+} from "./actions.js";
 import { Bubbles } from "./bubbles.js";
-import { animateMoves, celebrate, positionsOf } from "./card_animation.js";
-import { openPile, turnOfColumn } from "./card_menus.js";
+import { openPile } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
-import { Clicks } from "./clicks.js";
+import { Clicks, DOUBLE_TAP_MS } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
 import { addDialogStyles, dialog } from "./dialogs.js";
 import { Dragging } from "./dragging.js";
-import { connectWithRetry, enter, hasJustJoined, showStorageNotice } from "./entrance.js";
+import {
+  connectWithRetry, enter, hasJustJoined, isReload, showStorageNotice,
+} from "./entrance.js";
 import { FairnessBadge, accusation, showFraud } from "./fairness_badge.js";
 import { hasNoHands } from "./game.js";
 import { Hand } from "./hand.js";
@@ -34,8 +38,9 @@ import { QuickActions } from "./quick_actions.js";
 import { RoundSheet } from "./round_sheet.js";
 import { followOffers } from "./seat_change.js";
 import { openSeat } from "./seat_menu.js";
+import { noteScores } from "./scores.js";
 import { Seats } from "./seats.js";
-import { handOf } from "./selectors.js";
+import { handOf, nameAt, turnOf, wonBy } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
 import { soundOf } from "./sounds.js";
 import { Stacks } from "./stacks.js";
@@ -46,6 +51,8 @@ import { Turns } from "./turns.js";
 
 const MAX_COUNT = 52;
 const PIPS = new URL("../pips.js", import.meta.url).href;
+const ANIMATION = new URL("./card_animation.js", import.meta.url).href;
+const OF_TURN = ["draw", "play", "discard"]; // the rules of the moves that people take turns for
 
 /** @returns {any} */
 const find = (selector) => document.querySelector(selector);
@@ -70,12 +77,14 @@ class TablePage {
   announce = announcer(find("#announcer"));
   showToast = toaster(find("#toast"));
   #clicks = new Clicks();
+  #tapped = { stack: "", timer: 0 }; // a pile whose menu opens unless it is tapped again
   #house = null;
   #banner = new ConnectionBanner(find("#connection"));
   #joinForm = new JoinForm(find("#join"), this);
   #arriving = hasJustJoined(this.id);
   #parts = [];
   #drawnState = null;
+  #animation = null; // the module, once it is loaded
   #drawScheduled = false;
   #isComplete = false;
   #kept = ""; // of the table, as the lobby lists it
@@ -107,7 +116,7 @@ class TablePage {
     this.#house = await connectWithRetry(
       options, () => this.#banner.show(texts.connection.connecting));
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
-    const returning = this.#house.kept(this.id).seat !== null && !this.#arriving;
+    const returning = this.#house.kept(this.id).seat !== null && !this.#arriving && !isReload();
     try {
       const { table, refusal } = await enter(this.#house, this.id, this.#link);
       if (refusal !== null) this.showToast(refusal);
@@ -177,8 +186,13 @@ class TablePage {
   }
 
   async #execute(action, context, answer) {
+    const { turn } = this.markers;
     try {
       await action.run(context, answer);
+      // People decide: a move out of turn is done, and said.
+      if (OF_TURN.includes(action.rule) && ![null, this.table.seat].includes(turn)) {
+        this.showToast(texts.logLines.turn({ name: nameAt(this.table, turn) }));
+      }
       // Drawing and dealing leave the selection as it is.
       if (!action.counted) for (const slot of context.slots) this.selected.delete(slot);
       this.draw();
@@ -194,11 +208,24 @@ class TablePage {
     else openSeat(this, seat);
   }
 
-  onPileTap(stack) {
+  /** A second tap sends a card to the pile of its suit, where one is built: the menu waits for it. */
+  onPileTap(stack, { detail }) {
     const turn = turnOfColumn(this.table, stack);
+    const to = detail === 0 ? null : foundationOf(this.table, stack);
+    const again = this.#tapped.stack === stack;
+    clearTimeout(this.#tapped.timer);
+    this.#tapped = { stack: "", timer: 0 };
     if (this.selected.size > 0) this.dropOn(stack);
     else if (turn !== null) this.attempt(turn);
-    else openPile(this, stack);
+    else if (to === null) openPile(this, stack);
+    else if (again) this.attempt(actionForMove(this.table, { from: stack, to }));
+    else {
+      const open = () => {
+        this.#tapped = { stack: "", timer: 0 };
+        openPile(this, stack);
+      };
+      this.#tapped = { stack, timer: window.setTimeout(open, DOUBLE_TAP_MS) };
+    }
   }
 
   /** Move the selected cards to a stack. */
@@ -232,27 +259,29 @@ class TablePage {
 
   #drawNow() {
     const { table } = this;
-    const before = this.#drawnState === null ? null : positionsOf(this.#drawnState);
-    this.markers = table.markers;
+    const before = this.#animation?.positionsOf(this.#drawnState) ?? null;
+    this.markers = { ...table.markers, turn: turnOf(table) };
     this.#loadTheRest();
     for (const part of this.#parts) part.draw();
     this.#joinForm.draw();
     const handless = hasNoHands() && table.round !== null && this.hand.slots.length === 0;
     find("#own").hidden = table.seat === null || handless;
     const own = table.seat === null ? null : handOf(table.seat);
-    if (before !== null) animateMoves(before, table.state, own);
+    if (before !== null) this.#animation.animateMoves(before, table.state, own, cardElement);
     for (const part of this.#parts) part.measure?.();
     this.#drawnState = table.state;
     this.#keepOwn();
   }
 
-  /** Pips, pictures and dialogs' styles: who only looks in first sees the table without them. */
+  /** What only a player needs, or a deal: a newcomer sees the table without. */
   #loadTheRest() {
     if (this.#isComplete || (this.table.seat ?? this.table.round) === null) return;
     this.#isComplete = true;
-    addDialogStyles();
     addCardPictures();
+    addDialogStyles();
+    addStyles("table/moving.css");
     import(PIPS).then(({ addPips }) => addPips(), () => {}); // without: one large suit
+    import(ANIMATION).then((loaded) => { this.#animation = loaded; }, () => {}); // without: none
   }
 
   /** The lobby lists the tables at which this browser has a seat. */
@@ -264,6 +293,12 @@ class TablePage {
     if (seat !== null) stored.removeItem(REMOVED + id);
     const kept = { id, name, seat, closed, practice: practice !== null, deal: practice?.round };
     keepOwnTable(id, seat === null ? null : kept);
+  }
+
+  /** Celebrate the winner of a trick that has just been given. */
+  #celebrate({ type, live, public: { from, to } }) {
+    const winner = type === "CardMoved" && from === "pile:table" ? wonBy(to) : null;
+    if (winner !== null && live) this.#animation?.celebrate(winner);
   }
 
   #follow(table) {
@@ -281,8 +316,9 @@ class TablePage {
       this.log.add(event);
       this.bubbles.onEvent(event);
       turns.onEvent(event);
+      noteScores(table, event).catch(() => {}); // a mark: a refusal changes no card
       soundOf(event);
-      celebrate(event);
+      this.#celebrate(event);
     });
     table.on("changed", () => {
       if (table.version > version) this.log.addGap();

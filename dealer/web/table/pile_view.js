@@ -41,6 +41,11 @@ export function updatePile(item, page) {
   const [column, spread] = [isColumn(name), isSpread(name)];
   setAttribute(item, "data-column", column);
   setAttribute(item, "data-spread", spread && !column);
+  if (column) {
+    const down = cards.slice(0, -1).filter((card) => !card.shown).length;
+    item.style.setProperty("--downs", String(down));
+    item.style.setProperty("--ups", String(Math.max(1, cards.length - 1 - down)));
+  }
   const trick = isTrickPile(name);
   item.classList.toggle("trick", trick);
   item.classList.toggle("open", spread && !column && !trick);
@@ -74,7 +79,7 @@ export function drawSeatPiles(container, page, piles) {
   container.hidden = piles.length === 0;
   reconcile(container, piles, {
     key: (name) => name,
-    create: (name) => pileElement(name, () => page.onPileTap(name), "span"),
+    create: (name) => pileElement(name, (event) => page.onPileTap(name, event), "span"),
     update: (item) => updatePile(item, page),
   });
 }

@@ -4,11 +4,11 @@ import { cardElement, cardName } from "../cards.js";
 import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { practiceUrl, tableUrl } from "../server_url.js";
-import { list, table as texts } from "../texts.js";
+import { list, number, table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import { actionNamed, isVisible } from "./actions.js";
 import {
-  comparesHands, dealsAtOnce, gameHelp, resultRule, titleOfFirstDeal,
+  comparesHands, dealsAtOnce, gameHelp, playersMissing, resultRule, titleOfFirstDeal,
 } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { resultOf } from "./result.js";
@@ -56,13 +56,16 @@ export class RoundSheet {
     const help = gameHelp();
     this.#fan.hidden = over;
     this.#title.hidden = !over && help === null;
-    setText(this.#title, over ? texts.roundIsOver({ round: rounds }) : help?.title ?? "");
+    const to = resultRule()?.to;
+    const ended = texts.roundIsOver({ round: rounds });
+    setText(this.#title, !over ? help?.title ?? ""
+      : to === undefined ? ended : `${ended} · ${texts.result.to({ points: to })}`);
     this.#drawResult(closedRound);
     this.#unseen.hidden = !over || closedRound !== null;
     const sentence = betweenRounds(table, mayOpen);
     this.#sentence.hidden = sentence === null;
     setText(this.#sentence, sentence ?? "");
-    this.#start.hidden = !mayOpen;
+    this.#start.hidden = !mayOpen || playersMissing(table) !== null;
     setText(this.#start, startLabel(table));
     this.#check.hidden = !over;
     this.#check.href = tableUrl(table.id, `/audit#round=${rounds}`);
@@ -90,10 +93,13 @@ export class RoundSheet {
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(
-        "li", {}, chipElement(), element("bdi", { class: "name" }), element("b"),
+        "li", {}, chipElement(), element("bdi", { class: "name" }),
+        element("span", { class: "muted total" }), element("b"),
         element("span", { class: "hand-shown" })),
       update: (item, { seat, value, best, hand = [] }) => {
-        const [badge, name, score, cards] = item.children;
+        const [badge, name, total, score, cards] = item.children;
+        const sum = rule === null ? undefined : markers.scores.get(seat);
+        setText(total, sum === undefined ? "" : texts.result.total({ total: number(sum) }));
         const player = nameAt(table, seat);
         updateChip(badge, { seat, name: player });
         setText(name, player);

@@ -7,8 +7,8 @@ import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
-import { pilesOfGame } from "./game.js";
-import { formerPlayers, playedBy } from "./history.js";
+import { hasNoHands, hasTurns, passOfRound, pilesOfGame } from "./game.js";
+import { begun, formerPlayers, playedBy } from "./history.js";
 
 /** @typedef {import("../client.js").Card} Card */
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
@@ -264,14 +264,52 @@ export function seatsInOrder(table) {
 }
 
 /**
- * The seat whose turn follows that of `seat`: the next one that is taken.
+ * The seat whose turn follows that of `seat`: the next one that is taken; where no player draws, the
+ * next one that has cards, if one has any.
  *
  * @param {RemoteTable} table
  * @param {number} seat
  */
 export function nextSeat(table, seat) {
   const taken = table.state.seats.map((one) => one.seat);
-  return taken.find((one) => one > seat) ?? taken[0];
+  const holds = (one) => cardsIn(table.state, handOf(one)).length > 0;
+  const left = table.state.who?.draw === "nobody" ? taken.filter(holds) : [];
+  const playing = left.length > 0 ? left : taken;
+  return playing.find((one) => one > seat) ?? playing[0];
+}
+
+/**
+ * Which cards this player is to pass now, and to whom; null if none: all have passed, or one has
+ * played. `seat` is null where no player sits across.
+ *
+ * @param {RemoteTable} table
+ * @returns {{ count: number, seat: number | null, done: boolean } | null}
+ */
+export function passing(table) {
+  // A practice table may be laid out after the cards were passed.
+  const alone = table.practice !== null || table.state.seats.length < 2;
+  const pass = alone || table.round === null ? null : passOfRound(table.round);
+  const { passed, played } = begun(table);
+  const seats = table.state.seats.map((one) => one.seat);
+  if (pass === null || played || seats.every((seat) => passed.has(seat))) return null;
+  const step = { left: 1, right: seats.length - 1, across: seats.length / 2 }[pass.direction];
+  const to = seats[(seats.indexOf(table.seat) + step) % seats.length] ?? null;
+  return { count: pass.count, seat: to, done: passed.has(table.seat) };
+}
+
+/**
+ * The seat whose turn it is; null while cards are passed, when a trick is complete, when all hands
+ * are empty, and until a player has been given the turn in the round.
+ *
+ * @param {RemoteTable} table
+ */
+export function turnOf(table) {
+  const { turn } = table.markers;
+  if (table.round === null) return table.state.rounds === 0 ? turn : null;
+  if (!hasTurns()) return turn;
+  const isEmpty = ({ seat }) => cardsIn(table.state, handOf(seat)).length === 0;
+  const over = !hasNoHands() && table.state.seats.every(isEmpty);
+  return over || !begun(table).turn || passing(table) !== null || isTrick(table) ? null : turn;
 }
 
 /** A phrase in the reader's language; the key of one that this page does not know. */

@@ -68,7 +68,7 @@ export class Stacks {
 
   #tap(name, event) {
     const draws = name === "deck" && this.#page.table.round !== null;
-    return draws ? this.#page.click("draw", event) : this.#page.onPileTap(name);
+    return draws ? this.#page.click("draw", event) : this.#page.onPileTap(name, event);
   }
 
   #update(item, column) {

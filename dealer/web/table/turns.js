@@ -1,11 +1,15 @@
 /**
  * Passing the turn on, at tables with a game whose file says by which moves. Each page does it for
- * its own player: after a move, when a trick is won, and when the last move is taken back; and the
- * host's page gives the first turn of a round.
+ * its own player: after a move, when a trick is won, when the last move is taken back, and when they
+ * hold the card that leads to the first trick. The host's page gives the first turn of a round in
+ * other games, and the turn after each deal to the board.
  */
 
-import { hasTricks, hasTurns, passesTurn } from "./game.js";
-import { cardsIn, handOf, isAllowed, isHostSeat, isTrick, nextSeat, wonBy } from "./selectors.js";
+import { hasTricks, hasTurns, isDealtLater, leadingCardOfGame, passesTurn } from "./game.js";
+import { begun } from "./history.js";
+import {
+  cardsIn, handOf, isAllowed, isHostSeat, isTrick, nextSeat, ownCards, passing, pileName, wonBy,
+} from "./selectors.js";
 
 export class Turns {
   #page;
@@ -29,7 +33,10 @@ export class Turns {
   /** The seat whose turn it is by an event, as far as this page is to say that; otherwise null. */
   #turnAfter({ type, public: event }, table) {
     const own = table.seat;
-    if (type === "RoundOpened") {
+    const lead = leadingCardOfGame();
+    if (lead !== null && isToLead(table, lead)) return own;
+    const isDeal = type === "CardMoved" && event.from === "deck" && isDealtLater(pileName(event.to));
+    if (isDeal || (type === "RoundOpened" && lead === null)) {
       const { dealerButton } = table.markers;
       return isHostSeat(table, own) ? nextSeat(table, dealerButton ?? own) : null;
     }
@@ -41,6 +48,15 @@ export class Turns {
     if ((table.markers.turn !== own && !leads) || isTrick(table)) return null;
     return nextSeat(table, own);
   }
+}
+
+/** Whether this player has the card that leads, once cards are passed, and no player had the turn. */
+function isToLead(table, lead) {
+  const { turn, played } = begun(table);
+  if (table.round === null || turn || played || passing(table) !== null) return false;
+  const waits = table.state.seats.some(
+    ({ seat }) => cardsIn(table.state, `pile:pass:${seat}`).length > 0);
+  return !waits && ownCards(table).some(({ card }) => card === lead);
 }
 
 /** What a player did by an event, as game files call it; "won" a trick, or took a card "back". */

@@ -4,7 +4,7 @@ import { cardName } from "../cards.js";
 import { minuteOf } from "../clock.js";
 import { safeText } from "../dom.js";
 import { list, table as texts } from "../texts.js";
-import { titleInGame } from "./game.js";
+import { playersMissing, titleInGame } from "./game.js";
 import { passedTo, wonBy } from "./selectors.js";
 
 /** The title of a pile, by its name without `pile:`: the game's, or one for its plain name. */
@@ -57,8 +57,11 @@ export function seatDetails(seat, taken, presence) {
 }
 
 /** What the page says between rounds, null if a button says it; `mayOpen` if this player has one. */
-export function betweenRounds({ closed, state: { rounds, seats } }, mayOpen) {
+export function betweenRounds(table, mayOpen) {
+  const { closed, state: { rounds, seats } } = table;
   if (closed) return texts.tableClosed;
+  const missing = playersMissing(table);
+  if (missing !== null) return texts.disabled.fewPlayers(missing);
   if (mayOpen && rounds > 0) return null;
   if (mayOpen) return seats.length === 1 ? texts.mayOpenAlone : texts.mayOpenFirst;
   return rounds === 0 ? texts.firstRound : texts.nextRound;
