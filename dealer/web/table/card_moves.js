@@ -7,6 +7,7 @@ import {
 } from "./actions.js";
 import { openDeck, openPile } from "./card_menus.js";
 import { hasTricks } from "./game.js";
+import { Ghost } from "./ghost.js";
 import { playedBy } from "./history.js";
 import { openSeat } from "./seat_menu.js";
 import { cardsIn, handOf, isTrick, pilesShown } from "./selectors.js";
@@ -17,7 +18,11 @@ const UNKNOWN = "?"; // drawn for a card that will be turned up
 
 /** @typedef {import("./dragging.js").Dragged} Dragged */
 
-/** @returns {import("./dragging.js").DragTarget} */
+/**
+ * @returns {import("./dragging.js").DragTarget & {
+ *   tap: (slot: number, byPointer: boolean) => void,
+ * }} also `tap`: a card of the hand was clicked
+ */
 export function cardMoves(page) {
   const own = () => (page.table.seat === null ? null : handOf(page.table.seat));
   const isReorder = ({ from }, to) => from === to && from === own();
@@ -54,6 +59,8 @@ export function cardMoves(page) {
       const run = slots.length > 1 && from !== own(); // it keeps its faces
       return cards.map((card) => codeIn(run ? null : to, card, from === own()));
     },
+
+    ghost: (codes, touch) => new Ghost(codes, touch),
 
     over(dragged, to, x) {
       page.hand.markPlace(to !== null && isReorder(dragged, to) ? x : null, dragged.slots);

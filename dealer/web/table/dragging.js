@@ -4,10 +4,9 @@
  * A press on an element with `data-slot` or `data-stack` becomes a click, a drag onto an element with
  * `data-drop`, or, with a finger that stays where it is, a hold: the card is lifted, moving it drags
  * it, and letting it go opens its menu. Where the browser may scroll (`touch-action` in hand.css), it
- * ends a press that it takes for scrolling with `pointercancel`.
+ * ends a press that it takes for scrolling with `pointercancel`. A page loads this for a player; a
+ * module of the page's state would be another one here, so all that it needs is given.
  */
-
-import { Ghost } from "./ghost.js";
 
 const DRAG_SCROLL = new URL("./drag_scroll.js", import.meta.url).href;
 const DRAG_DISTANCE_PX = 7; // from here on a press is a drag
@@ -32,10 +31,11 @@ const FLICK_DISTANCE_PX = 30; // upwards
  * @property {(dragged: Dragged, to: string) => boolean} accepts
  * @property {(dragged: Dragged, to: string | null) => (string | null)[]} preview the codes of the
  *   cards as they will be seen in `to`, null for a back
+ * @property {(codes: (string | null)[], touch: boolean) => import("./ghost.js").Ghost} ghost the
+ *   picture that follows the pointer
  * @property {(dragged: Dragged, to: string | null, x: number) => void} over the pointer has moved
  * @property {(dragged: Dragged, to: string, x: number) => void} drop
  * @property {(dragged: Dragged) => void} flick upwards, without getting to a place of its own
- * @property {(slot: number, byPointer: boolean) => void} tap a card of the hand was clicked
  * @property {(source: HTMLElement) => void} menu a long press, a right click, or the menu key
  */
 export class Dragging {
@@ -109,7 +109,7 @@ export class Dragging {
     clearTimeout(press.timer);
     press.source.classList.remove("held");
     this.#area.setPointerCapture(press.id);
-    this.#ghost = new Ghost(this.#target.preview(press.dragged, null), press.touch);
+    this.#ghost = this.#target.ghost(this.#target.preview(press.dragged, null), press.touch);
     for (const picture of press.dragged.pictures) picture.classList.add("lifted");
     for (const place of places()) {
       if (this.#accepts(place)) place.setAttribute("data-target", "");
@@ -169,18 +169,12 @@ export class Dragging {
     if (this.#ignoresClick && event.cancelable) event.preventDefault();
   }
 
-  /** Ignore the click at the end of a drag; any other click on a card of the hand selects it. */
+  /** Ignore the click at the end of a drag; any other one is not this module's. */
   #click(event) {
-    const byPointer = event.detail > 0;
-    if (this.#ignoresClick && byPointer) {
-      this.#ignoresClick = false;
-      event.stopPropagation();
-      event.preventDefault();
-      return;
-    }
-    const option = event.target.closest("[data-slot]");
-    if (option === null) return;
-    this.#target.tap(Number(option.dataset.slot), byPointer);
+    if (!this.#ignoresClick || event.detail === 0) return;
+    this.#ignoresClick = false;
+    event.stopPropagation();
+    event.preventDefault();
   }
 
   /** The browser's own long press ends with the finger's release, as `#up` sees it. */

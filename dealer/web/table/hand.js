@@ -37,6 +37,11 @@ export class Hand {
       class: "small", type: "button", "data-by": by, "aria-keyshortcuts": SORT_KEYS[by],
       onclick: () => this.sort(by),
     }, texts.sortBy[by]));
+    this.#list.addEventListener("click", ({ target, detail }) => {
+      /** @type {HTMLElement | null} */
+      const option = /** @type {HTMLElement} */ (target).closest("[data-slot]");
+      if (option !== null) page.moves.tap(Number(option.dataset.slot), detail > 0);
+    });
     this.#list.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.#list.addEventListener("focusin", ({ target }) => this.#onFocus(target));
     // After a change of the width, too, what is selected is in view.

@@ -19,7 +19,6 @@ import { cardMoves } from "./card_moves.js";
 import { Clicks, DOUBLE_TAP_MS } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
 import { addDialogStyles, dialog } from "./dialogs.js";
-import { Dragging } from "./dragging.js";
 import {
   connectWithRetry, enter, hasJustJoined, isReload, showStorageNotice,
 } from "./entrance.js";
@@ -51,6 +50,7 @@ import { Turns } from "./turns.js";
 
 const MAX_COUNT = 52;
 const PIPS = new URL("../pips.js", import.meta.url).href;
+const DRAGGING = new URL("./dragging.js", import.meta.url).href;
 const ANIMATION = new URL("./card_animation.js", import.meta.url).href;
 const OF_TURN = ["draw", "play", "discard"]; // the rules of the moves that people take turns for
 
@@ -88,6 +88,9 @@ class TablePage {
   #drawScheduled = false;
   #isComplete = false;
   #kept = ""; // of the table, as the lobby lists it
+  moves = cardMoves(this);
+  /** @type {Promise<void> | null} */
+  #draggable = null;
   /** @type {Promise<any>} */
   #pending = Promise.resolve(); // settles when every action so far is done or refused
 
@@ -116,10 +119,13 @@ class TablePage {
     this.#house = await connectWithRetry(
       options, () => this.#banner.show(texts.connection.connecting));
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
-    const returning = this.#house.kept(this.id).seat !== null && !this.#arriving && !isReload();
+    const player = this.#house.kept(this.id).seat !== null;
+    const returning = player && !this.#arriving && !isReload();
+    if (player) this.#loadDragging();
     try {
       const { table, refusal } = await enter(this.#house, this.id, this.#link);
       if (refusal !== null) this.showToast(refusal);
+      if (table.seat !== null) await this.#loadDragging();
       this.#follow(table);
     } catch (error) {
       if (error instanceof HouseCheated) return this.#onCheated(error);
@@ -139,6 +145,7 @@ class TablePage {
 
   /** Take a seat; `options` are those of the client's `join`. */
   async join(options) {
+    await this.#loadDragging();
     const table = await this.#house.join(this.table ?? this.id, options);
     if (this.table === null) this.#follow(table);
     this.draw();
@@ -275,11 +282,13 @@ class TablePage {
 
   /** What only a player needs, or a deal: a newcomer sees the table without. */
   #loadTheRest() {
-    if (this.#isComplete || (this.table.seat ?? this.table.round) === null) return;
+    const { seat, state: { round, closedRound } } = this.table;
+    if (this.#isComplete || (seat ?? round ?? closedRound) === null) return;
     this.#isComplete = true;
+    this.#loadDragging(); // piles are held, too
     addCardPictures();
     addDialogStyles();
-    addStyles("table/moving.css");
+    addStyles("table/player.css");
     import(PIPS).then(({ addPips }) => addPips(), () => {}); // without: one large suit
     import(ANIMATION).then((loaded) => { this.#animation = loaded; }, () => {}); // without: none
   }
@@ -357,7 +366,14 @@ class TablePage {
       ...Object.fromEntries("123456789".split("").map(
         (digit) => [digit, () => this.setCount(Number(digit))])),
     });
-    this.dragging = new Dragging(find("#felt"), cardMoves(this));
+  }
+
+  /** Wait for what drags cards, which who only looks on does without. */
+  #loadDragging() {
+    this.#draggable ??= import(DRAGGING).then(({ Dragging }) => {
+      this.dragging = new Dragging(find("#felt"), this.moves);
+    }, () => {}); // without: cards are tapped
+    return this.#draggable;
   }
 
   #clearSelection() {
