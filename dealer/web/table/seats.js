@@ -51,7 +51,7 @@ export class Seats {
       chipElement(), element("bdi", { class: "name" }),
       element("span", { class: "holding" },
         element("span", { class: "backs", "aria-hidden": "true" }),
-        element("span", { class: "count" }), marksElement()),
+        element("span", { class: "count", "aria-hidden": "true" }), marksElement()),
       element("span", { class: "faces", "aria-hidden": "true" }),
     );
     return element("li", {}, button, element("span", { class: "before" }), bubbleElement());
