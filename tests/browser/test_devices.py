@@ -78,6 +78,7 @@ async def test_a_long_name_opens_a_table_in_any_language(
     open_page: OpenPage, language: str, name: str
 ) -> None:
     page = await open_page("/", locale=language)
+    await page.get_by_role("radio").last.check()  # "Any game", in each language
     await page.locator("input[name=player]").fill(name)
     await page.locator(".start button").click()
     await expect(page.locator("#own")).to_be_visible()
