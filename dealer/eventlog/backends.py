@@ -20,6 +20,7 @@ from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.protocols import Connection, Reader, Store
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import (
+    ALEMBIC,
     SELECT_REVISION,
     is_newest,
     outdated,
@@ -168,7 +169,13 @@ async def _migrate_postgres(url: str, shards: int | None) -> None:
 
     try:
         await database.with_retry(database.require_sessions, seconds=0, recovery=RECOVERY_SECONDS)
-        await database.run(migrate)
+        # This thread may be the one that holds it, for another database.
+        while not ALEMBIC.acquire(blocking=False):  # noqa: ASYNC110  no lock of the event loop
+            await asyncio.sleep(0.01)
+        try:
+            await database.run(migrate)
+        finally:
+            ALEMBIC.release()
     except DealerError:
         raise
     except Exception as error:

@@ -7,6 +7,7 @@ program are the names of its migration files, `<revision>_<name>.py`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
@@ -168,10 +169,14 @@ def lock_schema(connection: Connection) -> None:
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
 
 
+ALEMBIC = threading.Lock()
+"""Held during `upgrade`: Alembic's context is one of the whole process, for all databases."""
+
+
 def upgrade(connection: Connection) -> None:
     """Bring the schema to the newest revision, inside the caller's transaction.
 
-    On PostgreSQL a second process waits for the first one's transaction.
+    The caller holds ALEMBIC. On PostgreSQL a second process waits for the first one's transaction.
     """
     lock_schema(connection)
     if is_newest(current_revision(connection)):

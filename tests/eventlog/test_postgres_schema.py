@@ -80,6 +80,19 @@ async def test_concurrent_migrations_are_executed_once(empty: str) -> None:
     assert await revision(empty) == schema.revisions()[-1]
 
 
+async def test_several_databases_are_migrated_at_once(postgres: Postgres, tmp_path: Path) -> None:
+    """In one process, whose migrations share what Alembic keeps of the running one."""
+    names = [postgres.empty() for _ in range(3)]
+    urls = [postgres.url(name) for name in names]
+    urls += [f"sqlite:///{tmp_path / str(number)}.db" for number in range(3)]
+    try:
+        await asyncio.gather(*map(migrate_database, urls))
+        assert {await revision(url) for url in urls} == {schema.revisions()[-1]}
+    finally:
+        for name in names:
+            postgres.drop(name)
+
+
 async def test_a_read_only_log_writes_nothing(postgres_database: TemporaryPostgres) -> None:
     async with await postgres_database.open() as log:
         await log.append(append(A, 0))

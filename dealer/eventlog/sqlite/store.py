@@ -40,7 +40,7 @@ from dealer.eventlog.rows import (
     conflict_if_missing,
     merge_signatures,
 )
-from dealer.eventlog.schema import current_revision, is_newest, select_in, upgrade
+from dealer.eventlog.schema import ALEMBIC, current_revision, is_newest, select_in, upgrade
 from dealer.eventlog.sqlite.file_identity import FileIdentity, create_private, make_private
 from dealer.eventlog.sqlite.wal import SqliteConnection, WalCheckpoints, open_file
 from dealer.eventlog.stored_form import decode_command, encode_all, stored_command
@@ -241,7 +241,8 @@ class SqliteStore:
         driver = partial(open_file, self.file, busy_seconds=self._busy_ms / 1000)
         engine = create_engine("sqlite://", creator=driver, poolclass=NullPool)
         try:
-            with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            options = {"isolation_level": "AUTOCOMMIT"}
+            with ALEMBIC, engine.connect().execution_options(**options) as connection:
                 connection.exec_driver_sql("PRAGMA recursive_triggers=ON")
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 upgrade(connection)
