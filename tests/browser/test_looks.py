@@ -412,12 +412,12 @@ async def test_the_menu_has_three_groups_of_rows_for_a_finger(
 
 @pytest.mark.parametrize(
     ("size", "count"),
-    [((390, 844), 3), ((844, 390), 3), ((820, 1180), 4), ((1280, 800), 4)],
+    [((390, 844), 3), ((844, 390), 4), ((820, 1180), 3), ((1280, 800), 4)],
 )
 async def test_the_stacks_of_a_table_without_a_game_are_in_one_row(
     open_page: OpenPage, server: ServerProcess, size: tuple[int, int], count: int
 ) -> None:
-    """On a phone without that of burned cards, until there is one."""
+    """On a narrow felt without that of burned cards, until there is one."""
     path, *_ = await prepared_table(server, ["Ada", "Bob", "Cleo", "Dan", "Eve"], deal=1)
     page = await open_page(path, size={"width": size[0], "height": size[1]})
     stacks = page.locator("#middle button.stack:visible")

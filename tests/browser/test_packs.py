@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
 
+from dealer.client import connect
 from dealer.packs.catalogue import shipped
 from tests.browser.player_page import PlayerPage
 from tests.browser.table_page import (
@@ -32,6 +34,11 @@ PHONE: dict[str, Any] = {
 PACKS, GAMES = shipped()
 COME_LATER = ("discard", "burn")
 """Piles that are not drawn before they have a card."""
+NEXT_STEP = {
+    "blackjack": ["Draw"], "hearts": ["Pass 3 cards to Bob"],
+    "holdem": ["End the hand"], "omaha": ["End the hand"],
+}  # fmt: skip
+"""Of the dealer, once all is dealt; in other games the player to the left has the turn."""
 EVIL = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>window.evil = 1</script>'
     '<image href="https://evil.example/x.png"/><rect width="9" height="9" onload="evil()"/></svg>'
@@ -156,7 +163,10 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
     await expect(card.get_by_role("listitem")).to_have_text([english(t) for t in game["help"]])
     await axe(page)
     await fingers.tap(card.get_by_role("button", name="Close"))
-    await start(page, fingers)
+    async with AsyncExitStack() as stack:
+        await others_sit_down(stack, server, page, game["players"]["min"] - 1)
+        await start(page, fingers)  # which deals at once
+        await expect(own_cards(page)).to_have_count(game["deal"][0]["each"][0][1])
     for pile in game["piles"]:
         if "{seat}" in pile["name"]:
             continue
@@ -166,9 +176,6 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
             continue
         await expect(shown.locator(".name")).to_have_text(english(pile["title"]))
         await shown.scroll_into_view_if_needed()
-    if game["players"]["min"] > 1:  # else it is dealt at once, since its player is here
-        await fingers.tap(tool(page, english(game["deal"][0].get("title", "Deal"))))
-    await expect(own_cards(page)).to_have_count(game["deal"][0]["each"][0][1])
     counts: dict[str, int] = {}
     for pile in game["deal"][0]["piles"]:
         counts[pile["name"]] = counts.get(pile["name"], 0) + pile["count"]
@@ -178,12 +185,21 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
     for deal in game["deal"][1:]:
         await expect(steps).to_have_text(english(deal["title"]))
         await page.keyboard.press("a")  # two taps on one button in quick succession are one
-    draws = ["Draw"] if "draw" in game["buttons"] else []
-    await expect(steps).to_have_text(["End the hand"] if len(game["deal"]) > 1 else draws)
+    await expect(steps).to_have_text(NEXT_STEP.get(name, []))
     for label in await page.get_by_role("toolbar").get_by_role("button").all():
         await expect(label).not_to_have_text("")
     await fingers.tap(page.get_by_role("button", name="Menu"))
     await expect(page.get_by_role("dialog").get_by_role("button", name=title)).to_be_visible()
+
+
+async def others_sit_down(
+    stack: AsyncExitStack, server: ServerProcess, page: Page, others: int
+) -> None:
+    """Clients take seats at the table of a page: a game is dealt to as many players as it needs."""
+    for name in ("Bob", "Cleo", "Dan")[:others]:
+        house = await stack.enter_async_context(connect(server.url, name=name))
+        await house.join(page.url.rpartition("/")[2])
+    await expect(page.locator("button.seat")).to_have_count(others)
 
 
 async def open_by_touch_game(page: Page, name: str) -> Fingers:
@@ -201,9 +217,11 @@ async def open_by_touch_game(page: Page, name: str) -> Fingers:
 async def test_the_next_deal_follows_from_the_board(server, open_page) -> None:
     page = await open_page("/", **PHONE)
     fingers = await open_by_touch_game(page, "holdem")
-    await start(page, fingers)
+    async with AsyncExitStack() as stack:
+        await others_sit_down(stack, server, page, 1)
+        await start(page, fingers)
+        await expect(own_cards(page)).to_have_count(2)
     board = place(page, "pile:board")
-    await fingers.tap(tool(page, "Deal"))
     for label, cards in (("Flop", 3), ("Turn", 4), ("River", 5)):
         await expect(tool(page, label)).to_be_visible()
         await page.keyboard.press("a")  # two taps on one button in quick succession are one
@@ -222,7 +240,10 @@ async def test_a_player_who_comes_during_a_round_is_offered_the_help_once(
     await ada.get_by_label("Your name").fill("Ada")
     await ada.get_by_role("button", name="Play Hearts").click()
     await close_invitation(ada)
-    await start(ada, await Fingers.on(ada))
+    async with AsyncExitStack() as stack:
+        await others_sit_down(stack, server, ada, 3)
+        await start(ada, await Fingers.on(ada))
+        await expect(own_cards(ada)).to_have_count(13)
     bob = PlayerPage(await open_page(ada.url[ada.url.index("/tables") :], **PHONE), "Bob")
     await bob.sit_down()
     offer = bob.page.locator("#notice").get_by_role("button", name="How to play: Hearts")

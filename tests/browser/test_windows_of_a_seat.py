@@ -79,7 +79,7 @@ async def test_exactly_one_of_several_windows_plays(open_page, server) -> None:
 
 async def test_a_window_that_loses_the_seat_while_it_enters_says_so(open_page, server) -> None:
     """It has no answer yet, and so no table to show."""
-    first, second = await windows_of_a_seat(open_page, server, 2)
+    first, second = await windows_of_a_seat(open_page, server, 2, deal=1)
     resumed = asyncio.Event()
 
     def withhold(route: WebSocketRoute) -> None:

@@ -121,11 +121,11 @@ class TablePage {
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
     const player = this.#house.kept(this.id).seat !== null;
     const returning = player && !this.#arriving && !isReload();
-    if (player) this.#loadDragging();
+    // Before the table is there: none of its events may come while this waits.
+    if (player || this.#link.seat !== null) await this.#loadDragging();
     try {
       const { table, refusal } = await enter(this.#house, this.id, this.#link);
       if (refusal !== null) this.showToast(refusal);
-      if (table.seat !== null) await this.#loadDragging();
       this.#follow(table);
     } catch (error) {
       if (error instanceof HouseCheated) return this.#onCheated(error);
@@ -193,7 +193,7 @@ class TablePage {
   }
 
   async #execute(action, context, answer) {
-    const { turn } = this.markers;
+    const turn = turnOf(this.table); // before the move
     try {
       await action.run(context, answer);
       // People decide: a move out of turn is done, and said.
