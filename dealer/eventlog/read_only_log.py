@@ -46,15 +46,18 @@ class Queries:
         self.between = (
             f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
         )
-        of_newest = "FROM checkpoint c WHERE c.stream = s.id ORDER BY c.size DESC LIMIT 1"
+        here = "?" if postgres else "s.id"  # a log in shards reads one of them only
+        of_newest = f"FROM checkpoint c WHERE c.stream = {here} ORDER BY c.size DESC LIMIT 1"
         self.end = (
-            "SELECT s.version, coalesce((SELECT max(e.version) FROM event e WHERE e.stream = s.id),"
-            " 0), coalesce((SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
-            " FROM event e WHERE e.stream = s.id AND e.type IN ('RoundOpened', 'RoundClosed')"
+            "SELECT s.version,"
+            f" coalesce((SELECT max(e.version) FROM event e WHERE e.stream = {here}), 0),"
+            " coalesce((SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
+            f" FROM event e WHERE e.stream = {here} AND e.type IN ('RoundOpened', 'RoundClosed')"
             " ORDER BY e.version DESC LIMIT 1), 0),"
             f" (SELECT c.size {of_newest}), (SELECT c.note {of_newest})"
             f" FROM stream s WHERE s.{table} = ?"
         )
+        self.end_times = self.end.count("?")  # that its parameter is given
         self._dialect = dialect
 
     def of_types(self, types: Sequence[str]) -> str:
@@ -226,7 +229,7 @@ class ReadOnlyLog:
 
     async def end(self, table: bytes) -> LogEnd:
         """Where the table's events end, in one snapshot; all 0 if there is no such table."""
-        rows = await self._fetch(self._queries.end, (table,))
+        rows = await self._fetch(self._queries.end, (table,) * self._queries.end_times)
         return LogEnd._make(rows[0]) if rows else LogEnd(0, 0, 0)
 
     async def find_command(self, table: bytes, command: str) -> EventRecord | None:
@@ -321,7 +324,9 @@ class ReadAhead(ReadOnlyLog):
         """
         ahead, queries = cls(log), log._queries
         try:
-            ends = await ahead._read(queries.end, [(table,) for table in tables])
+            ends = await ahead._read(
+                queries.end, [(table,) * queries.end_times for table in tables]
+            )
             await ahead._read(queries.signed, [(table, 0) for table in tables])
             upto = {each[0]: LogEnd(*row).version for each, rows in ends.items() for row in rows}
             await ahead._read(queries.read, [(table, 0, upto[table], chunk) for table in upto])

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from dealer.game.commands import CloseRound, StartShuffle
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
+from dealer.service.build import open_service
+from dealer.service.reading.past_states import no_pause
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.harness.postgres import Postgres
 
-from .conftest import Ask, play_and_open
+from .conftest import HOST, Ask, play_and_open
 
 
 def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) -> None:
@@ -62,3 +65,34 @@ def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) ->
             "INSERT INTO archived SELECT id, version, '', '', '', 0, '', 0, 0 FROM stream"
             f" WHERE id = '\\x{still_open}'"
         )
+
+
+async def open_practice(url: str, key: Path, closed: str) -> str:
+    """The id of a practice table of the middle of round 1 of a closed table."""
+    async with open_service(url, house_key=key) as service:
+        source = await service.lifecycle.load(closed)
+        rules, round_ = await service.past_states.practice(source, 1, 112, pause=no_pause)
+        table, _ = await service.open_table(rules, laid_out=round_)
+        for command in (StartShuffle(HOST), CloseRound(HOST)):
+            await service.execute(table, command)
+        return table.table_id
+
+
+def test_a_practice_table_is_audited_and_a_person_forgotten(
+    ask: Ask, postgres: Postgres, tmp_path: Path
+) -> None:
+    database = TemporaryPostgres(postgres)
+    key, folder = tmp_path / "house.key", tmp_path / "archive"
+    folder.mkdir()
+    at = ("--database", database.url)
+    closed, _ = asyncio.run(play_and_open(database.url, key))
+    practice = asyncio.run(open_practice(database.url, key, closed))
+    audited = ask("audit", practice, *at)
+    assert audited.code == 3, audited.err
+    assert f"of table {closed} as they lay at version 112.\n" in audited.out
+    answer = ask("tables", "archive", closed, "--to", folder, "--forget", "Ada", *at)
+    assert answer.code == 0, answer.err
+    report = verify(read((folder / f"{closed}.jsonl").read_bytes()))
+    assert report.fault is None
+    assert report.withheld_parts
+    assert b"Ada" not in (folder / f"{closed}.jsonl").read_bytes()

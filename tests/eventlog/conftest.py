@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dealer.eventlog import Log
+from tests.harness.cluster import Cluster, own_cluster, skip_on_cluster
 from tests.harness.database_link import DatabaseLink
 from tests.harness.empty_log import empty_log
 from tests.harness.postgres import OwnServer, Postgres
@@ -134,6 +135,7 @@ async def link(postgres_database: TemporaryPostgres) -> AsyncIterator[DatabaseLi
     """A relay before the PostgreSQL server, which can cut its connections."""
     if not isinstance(postgres_database.server, OwnServer):
         pytest.skip("the relay connects to a server's socket, and another server was named")
+    skip_on_cluster(postgres_database.server, "appends go to the workers, past the relay")
     async with DatabaseLink(postgres_database.server.folder / ".s.PGSQL.5432") as found:
         yield found
 
@@ -142,3 +144,10 @@ async def link(postgres_database: TemporaryPostgres) -> AsyncIterator[DatabaseLi
 def linked_url(link: DatabaseLink, postgres_database: TemporaryPostgres) -> str:
     """The URL of `postgres_database` through `link`."""
     return f"postgresql://dealer@127.0.0.1:{link.port}/{postgres_database.name}?sslmode=disable"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A cluster that survives a crash of its servers."""
+    with own_cluster(safe=True) as found:
+        yield found

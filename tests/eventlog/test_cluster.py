@@ -29,7 +29,7 @@ from dealer.projector.models import MODELS
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from tests.eventlog.requests import append
-from tests.harness.cluster import SHARDS, Cluster, execute, own_cluster
+from tests.harness.cluster import SHARDS, Cluster, execute
 from tests.harness.postgres import OwnServer
 
 TABLES = 12
@@ -38,12 +38,6 @@ DISTRIBUTED = {
     *(model.name for model in MODELS),
 }  # fmt: skip
 _LISTED = "SELECT CAST(logicalrelid AS text), partmethod::text FROM pg_dist_partition"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with own_cluster(safe=True) as found:
-        yield found
 
 
 @pytest.fixture
@@ -117,7 +111,7 @@ def _worker_without_extension(cluster: Cluster, name: str) -> None:
     [
         (_without_extension, "has no extension citus"),
         (_without_workers, "has no workers"),
-        (_worker_without_extension, "on each worker"),
+        (_worker_without_extension, "in the coordinator's version"),
     ],
 )
 async def test_a_cluster_that_is_not_complete_is_not_used(
@@ -154,6 +148,42 @@ async def test_a_database_that_is_distributed_in_part_is_not_opened(cluster: Clu
         await Log.open(cluster.url(name))
 
 
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("DROP EXTENSION citus CASCADE", "says nothing"),
+        ("UPDATE pg_extension SET extversion = '12.1-1' WHERE extname = 'citus'", "says 12.1-1"),
+    ],
+)
+async def test_a_worker_without_the_extension_or_with_an_older_one_is_named_at_start(
+    cluster: Cluster, sql: str, says: str
+) -> None:
+    name = cluster.empty()
+    await migrate_database(cluster.url(name), shards=SHARDS)
+    worker = cluster.workers[0]
+    worker.ask(name, sql)
+    with pytest.raises(ConfigurationError, match=rf"worker {worker.folder}:5432 .* it {says} of"):
+        await Log.open(cluster.url(name))
+
+
+async def test_a_node_starts_while_a_worker_is_down(
+    cluster: Cluster, database: str, log: Log
+) -> None:
+    tables = ids()
+    await write(log, tables, 0)
+    cluster.workers[0].stop()
+    try:
+        async with await Log.open(cluster.url_of_all(database)) as other:
+            here = [
+                t
+                for t in tables
+                if worker_of(cluster, database, t) != str(cluster.workers[0].folder)
+            ]
+            await write(other, here, 1)
+    finally:
+        cluster.workers[0].start()
+
+
 async def test_an_older_citus_is_named(
     cluster: Cluster, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +216,42 @@ async def test_a_batch_is_a_transaction_of_each_worker_and_prepares_none(
     assert not any("PREPARE TRANSACTION" in text for text in written)
 
 
+async def test_a_connection_to_a_worker_does_not_grow(
+    cluster: Cluster, database: str, log: Log
+) -> None:
+    """Some releases of Citus keep a plan of each execution, unless it is a custom one."""
+    tables, sizes = ids(), []
+
+    def measure(connection: Connection) -> bool:
+        sql = "SELECT sum(total_bytes) FROM pg_backend_memory_contexts"
+        sizes.append(connection.exec_driver_sql(sql).scalar())
+        return False
+
+    for version in range(60):
+        if version in (20, 40):
+            await log.run_when_idle(measure, by_worker=True)
+        await write(log, tables, version)
+    await log.run_when_idle(measure, by_worker=True)
+    assert len(sizes) == 6
+    for before, after in zip(sizes[2:4], sizes[4:], strict=True):
+        assert after - before < 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("version", "forgets"),
+    [
+        ("13.2.0", False), ("13.2.1", True), ("13.2.10", True), ("13.3.0", True), ("13.4.1", True),
+        ("13.5.0", False), ("13.20.1", False), ("14.0.0", True), ("14.2.0", True),
+        ("14.3.0", False), ("14.10.0", False), ("15.0.0", False),
+    ],
+)  # fmt: skip
+def test_releases_that_forget_their_plans_get_custom_ones(
+    cluster: Cluster, database: str, version: str, forgets: bool
+) -> None:
+    sql = cluster_module._FORGETS_PLANS.replace("citus_version()", f"'Citus {version} on x86_64'")
+    assert cluster.ask(database, sql) == [(forgets,)]
+
+
 async def test_the_tables_of_a_dead_worker_wait_and_the_others_are_written(
     cluster: Cluster, database: str, log: Log
 ) -> None:
@@ -208,6 +274,12 @@ async def test_the_tables_of_a_dead_worker_wait_and_the_others_are_written(
         with pytest.raises(DatabaseUnavailable):
             await log.read(theirs[0])
         assert [row.version for row in await log.read(others[0])] == [1, 2]
+        # What a node reads to load a table names no other worker.
+        assert (await log.end(others[0])).newest == 2
+        assert await log.round_versions(others[0]) == []
+        assert await log.checkpoints(others[0]) == []
+        assert await log.find_command(others[0], "x") is None
+        assert await log.head(others[0]) == 2
     finally:
         dead.start()
     assert set(map(type, await asyncio.gather(*waiting))) == {Appended}

@@ -20,7 +20,6 @@ from dealer.eventlog.postgres.store import LONGEST_DELAY, LockedTables
 from dealer.eventlog.protocols import Connection
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, C, append
-from tests.harness.cluster import skip_on_cluster
 from tests.harness.database_link import DatabaseLink
 
 PATIENT = 600.0
@@ -257,7 +256,6 @@ async def test_a_lost_answer_is_found_after_a_lock(
     linked_url: str,
     command: str | None,
 ) -> None:
-    skip_on_cluster(postgres_database.server, "appends go to the workers, past the relay")
     async with await Log.open(linked_url, busy_seconds=60.0) as log:
         await log.append(append(A, 0))
         link.lost, link.closed, link.cut_at = "reply", True, lambda data: A in data

@@ -152,6 +152,10 @@ class Cluster(OwnServer):
         self._made = self._made or str(self.ask(name, _MADE))
         return name
 
+    def copy(self, source: str, to: str) -> None:
+        for server in self.servers:
+            OwnServer.copy(server, source, to)
+
     def drop(self, database: str) -> None:
         has_schema = self.ask(database, "SELECT 1 WHERE to_regclass('alembic_version') > 0")
         if has_schema and str(self.ask(database, _MADE)) == self._made:

@@ -63,6 +63,18 @@ class Postgres:
     def drop(self, database: str) -> None:
         self.ask("postgres", f"DROP DATABASE {database} WITH (FORCE)")
 
+    def copy(self, source: str, to: str) -> None:
+        """Make a database a copy of another one, whatever it was before."""
+        self.ask("postgres", f"DROP DATABASE IF EXISTS {to} WITH (FORCE)")
+        # A template must have no connections, and those of a closed service end a little later.
+        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1"
+        for _ in range(50):
+            self.ask("postgres", end, source)
+            with suppress(Exception):
+                self.ask("postgres", f"CREATE DATABASE {to} TEMPLATE {source}")
+                return
+        raise AssertionError(f"the database {source} could not be copied")
+
     def _make(self, template: str) -> str:
         name = f"dealer_test_{os.getpid()}_{next(self._names)}"
         self.ask("postgres", f"CREATE DATABASE {name} TEMPLATE {template}")
@@ -190,7 +202,7 @@ def own_server(
 
     `settings` are more of the server's, as `name=value`; its files are `within` another folder.
     """
-    if _on_cluster() and port is None and not settings:
+    if on_cluster() and port is None and not settings:
         from tests.harness.cluster import own_cluster
 
         with own_cluster(safe=safe) as cluster:
@@ -233,7 +245,8 @@ def pooler(server: OwnServer, *, mode: str) -> Iterator[str]:
             process.wait()
 
 
-def _on_cluster() -> bool:
+def on_cluster() -> bool:
+    """Whether every server of the tests is a cluster."""
     return os.environ.get(VARIABLE) == "citus"
 
 
@@ -251,7 +264,7 @@ def wait_for_port(port: int) -> None:
 def any_server() -> Iterator[Postgres]:
     """The server that the environment names, otherwise a temporary one."""
     given = os.environ.get(VARIABLE)
-    if not given or _on_cluster():
+    if not given or on_cluster():
         with own_server() as server:
             yield server
         return

@@ -49,7 +49,14 @@ async def make_read_only(service: Service, url: str, *, read_only: bool) -> None
     """Allow or forbid writes of the writer's connection from its next transaction on."""
     if is_postgres(url):
         sql = f"SET default_transaction_read_only = {'on' if read_only else 'off'}"
-        await service.log.run_in_transaction(lambda connection: run(connection, sql))
+
+        def switch(connection: Connection) -> bool:
+            run(connection, sql)
+            return False
+
+        await service.log.run_in_transaction(switch)
+        # Of a cluster also at each worker, where appends go.
+        await service.log.run_when_idle(switch, by_worker=True)
         return
     store: Any = service.log.writer._store
     run(store._connection, f"PRAGMA query_only = {int(read_only)}")
@@ -159,6 +166,8 @@ async def test_after_a_failed_append_rows_are_written_until_that_succeeds(
         await probe.check()
         assert probe.problem == "The disk is full."
     monkeypatch.setattr(module, "require_write", health.require_write)
+    if is_postgres(url):  # of a cluster the connection to the coordinator is still the same
+        await make_read_only(service, url, read_only=False)
     before = {} if is_postgres(url) else contents(tmp_path)
     await probe.check()
     assert probe.problem is None

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -81,22 +81,11 @@ class ServerCopies(Copies):
 
     def _take(self, name: str) -> str:
         name = f"{self._name}_{name}"
-        self._copy(self._name, name)
+        self._server.copy(self._name, name)
         return name
 
     def _restore(self, name: str) -> None:
-        self._server.drop(self._name)
-        self._copy(name, self._name)
-
-    def _copy(self, source: str, to: str) -> None:
-        # A template must have no connections, and those of a closed service end a little later.
-        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1"
-        for _ in range(50):
-            self._server.ask("postgres", end, source)
-            with suppress(Exception):
-                self._server.ask("postgres", f"CREATE DATABASE {to} TEMPLATE {source}")
-                return
-        raise AssertionError("the database could not be copied")
+        self._server.copy(name, self._name)
 
 
 @pytest.fixture
@@ -361,13 +350,13 @@ async def test_a_database_without_the_events_of_an_archived_table_is_not_older(
         live_table = await table_with_a_draw(service)
         await service.execute(live_table, CloseTable(HOST))
         version = live_table.committed
-    position = f"(SELECT id FROM stream WHERE table_id = {{}}), {version}"
-    row = f"INSERT INTO archived VALUES ({position}, {{}}, {{}}, 'f', 1, {{}}, 1, 1)"
-    delete = "DELETE FROM event WHERE stream = (SELECT id FROM stream WHERE table_id = {})"
+    row = f"INSERT INTO archived VALUES ({{}}, {version}, {{}}, {{}}, 'f', 1, {{}}, 1, 1)"
+    delete = "DELETE FROM event WHERE stream = {}"
     if url.startswith("sqlite"):
+        stream = "(SELECT id FROM stream WHERE table_id = ?)"
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
-            database.execute(row.format(*"????"), (live_table.id, *[bytes(32)] * 3))
-            database.execute(delete.format("?"), (live_table.id,))
+            database.execute(row.format(stream, *"???"), (live_table.id, *[bytes(32)] * 3))
+            database.execute(delete.format(stream), (live_table.id,))
             database.commit()
     else:
         await asyncio.to_thread(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.postgres.database import Server
@@ -30,7 +30,7 @@ WHERE c.relkind IN ('r', 'p') AND c.relnamespace = CAST(current_schema() AS regn
     AND NOT EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid)
     AND NOT relation_is_a_known_shard(c.oid)
 ORDER BY c.relname <> 'stream', c.relname"""
-_IS_DISTRIBUTED = "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = CAST('stream' AS regclass)"
+_FORGETS_PLANS = r"SELECT citus_version() ~ '^Citus (13\.2\.[1-9]|13\.[34]\.|14\.[0-2]\.)'"
 _DDL = (
     # The triggers read the rows of their own game table, which are in the same shard.
     "SET LOCAL citus.enable_unsafe_triggers TO on",
@@ -41,7 +41,7 @@ _DISTRIBUTE = "SELECT create_distributed_table('stream', 'id', shard_count => CA
 _BESIDE = "SELECT create_distributed_table(?, 'stream', colocate_with => 'stream')"
 _SHARDS = "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = CAST('stream' AS regclass)"
 _WORKERS = """
-SELECT nodename, nodeport, CASE WHEN success THEN result END FROM run_command_on_workers(
+SELECT nodename, nodeport, success, result FROM run_command_on_workers(
     $$SELECT extversion FROM pg_extension WHERE extname = 'citus'$$) ORDER BY nodename, nodeport"""
 _PLACEMENTS = """
 SELECT s.shardid, n.nodename, n.nodeport
@@ -89,10 +89,7 @@ class Near:
 
 
 class Shards:
-    """The worker of each game table; every process asks once for a table, and for all shards
-    each `REFRESH_SECONDS`. Of a shard that was moved meanwhile the old worker is known, which
-    takes longer and changes no result.
-    """
+    """The worker of each game table: asked once for it, and for all shards each REFRESH_SECONDS."""
 
     def __init__(self) -> None:
         self.workers: list[Server] = []
@@ -120,9 +117,8 @@ class Shards:
         if unknown:
             if len(self._shard_of) > _BOUND:
                 self._shard_of.clear()
-            self._shard_of |= {
-                bytes(table): shard for table, shard in execute(_SHARD_OF, (unknown,))
-            }
+            rows = execute(_SHARD_OF, (unknown,))
+            self._shard_of |= {bytes(table): shard for table, shard in rows}
 
     def describe_down(self, worker: Server) -> str:
         """A sentence about a worker that cannot be reached, with the tables that are known."""
@@ -143,66 +139,63 @@ class Shards:
         return work(connection)
 
 
-class Distribution(NamedTuple):
-    """The SQL tables of the log that are distributed, and those that should be and are not."""
+def require_whole(connection: Connection, *, name: str) -> bool:
+    """Whether the log is distributed; `name` is the database's.
 
-    tables: list[str]
-    missing: list[str]
-
-
-def distribution(connection: Connection, *, name: str) -> Distribution | None:
-    """How the log is distributed; None if it is on one server.
-
-    Raises ConfigurationError if Citus is older than `OLDEST`; `name` is the database's.
+    Raises ConfigurationError if only a part of it is, or if one of its servers cannot be used.
     """
     version = connection.exec_driver_sql(_VERSION).scalar()
     if version is None:
-        return None
+        return False
     found = connection.exec_driver_sql(_KEYED).fetchall()
-    tables = [table for table, distributed in found if distributed]
-    if not tables:
-        return None
+    missing = [table for table, distributed in found if not distributed]
+    if len(missing) == len(found):
+        return False
     if tuple(map(int, version.partition("-")[0].split("."))) < OLDEST:
         raise ConfigurationError(
             f"The database {name} is distributed by Citus {version}; install Citus "
             f"{'.'.join(map(str, OLDEST))} or newer on all of its servers, and run ALTER EXTENSION "
             "citus UPDATE on each."
         )
-    return Distribution(tables, [table for table, distributed in found if not distributed])
-
-
-def require_whole(connection: Connection, *, name: str) -> bool:
-    """Whether the log is distributed; raises ConfigurationError if only a part of it is."""
-    found = distribution(connection, name=name)
-    if found is not None and found.missing:
+    if missing:
         raise ConfigurationError(
-            f"The database {name} is distributed in part: not {', '.join(found.missing)}. Create "
+            f"The database {name} is distributed in part: not {', '.join(missing)}. Create "
             "the database again and run `dealer migrate --shards N` on it, or restore a backup."
         )
-    return found is not None
+    require_cluster(connection, name=name, may_be_down=True)
+    return True
 
 
-def require_cluster(connection: Connection, *, name: str) -> None:
-    """Raise ConfigurationError unless the database has workers with the extension."""
-    execute = connection.exec_driver_sql
-    if execute(_VERSION).scalar() is None:
+def require_cluster(connection: Connection, *, name: str, may_be_down: bool = False) -> None:
+    """Raise ConfigurationError unless the database has workers, all with the same extension.
+
+    A worker that does not answer is left out if it `may_be_down`.
+    """
+    version = connection.exec_driver_sql(_VERSION).scalar()
+    if version is None:
         raise ConfigurationError(
             f"The database {name} has no extension citus: run CREATE EXTENSION citus in it on the "
             "coordinator and on each worker, add the workers by citus_add_node, and try again; or "
             "leave --shards out."
         )
-    workers = execute(_WORKERS).fetchall()
+    workers = connection.exec_driver_sql(_WORKERS).fetchall()
     if not workers:
         raise ConfigurationError(
             f"The Citus cluster of the database {name} has no workers; add each by citus_add_node."
         )
-    for host, port, version in workers:
-        if not version or version != workers[0][2]:
+    for host, port, answered, said in workers:
+        if said != version and (answered or not may_be_down):
             raise ConfigurationError(
-                f"The worker {host}:{port} cannot be used: it says {version or 'nothing'} of its "
+                f"The worker {host}:{port} cannot be used: it says {said or 'nothing'} of its "
                 f"extension citus. Check that it runs, and that the database {name} has the "
-                "extension there, in the same version as on each worker."
+                f"extension there, in the coordinator's version {version}."
             )
+
+
+def settings_at_workers(connection: Connection) -> dict[str, str]:
+    """Settings of connections to workers: a Citus that loses plans, and keeps them, drops them."""
+    forgets = connection.exec_driver_sql(_FORGETS_PLANS).scalar()
+    return {"plan_cache_mode": "force_custom_plan"} if forgets else {}
 
 
 def distribute(connection: Connection, shards: int, *, name: str) -> None:
@@ -232,7 +225,7 @@ def distribute(connection: Connection, shards: int, *, name: str) -> None:
 def begin_ddl(connection: Connection) -> bool:
     """Let a transaction change SQL tables, before anything else; whether the log is in shards."""
     execute = connection.exec_driver_sql
-    if execute(_VERSION).scalar() is None or execute(_IS_DISTRIBUTED).first() is None:
+    if execute(_VERSION).scalar() is None or not execute(_SHARDS).scalar():
         return False
     for setting in _DDL:
         execute(setting)

@@ -24,7 +24,7 @@ from dealer.eventlog.db_errors import (
     translate,
 )
 from dealer.eventlog.postgres.batch import Batch, Locked
-from dealer.eventlog.postgres.cluster import Shards, require_whole
+from dealer.eventlog.postgres.cluster import Shards, require_whole, settings_at_workers
 from dealer.eventlog.postgres.database import PostgresDatabase, Server, Session
 from dealer.eventlog.protocols import Connection
 from dealer.eventlog.rows import Append, Result
@@ -175,6 +175,7 @@ class PostgresStore:
                 raise outdated(self.name, found)
             if await connection.run_sync(require_whole, name=self.name):
                 self._shards = Shards()
+                self._settings = self._settings | await connection.run_sync(settings_at_workers)
         except DealerError:
             raise
         except Exception as error:
