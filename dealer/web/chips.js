@@ -1,17 +1,18 @@
 /** A player's chip, at the table and in a replay: initials on the colour of the seat. */
 
-import { element, setAttribute, setText } from "./dom.js";
+import { element, setAttribute } from "./dom.js";
 
 const COLOURS = 10;
 
 /** A player's chip: the initials in the seat's colour; a ring at the player's turn. */
 export function chipElement() {
-  return element("span", { class: "chip", "aria-hidden": "true", translate: "no" });
+  return element(
+    "span", { class: "chip", "aria-hidden": "true", translate: "no" }, element("span", {}));
 }
 
 /** @param {HTMLElement} chip from `chipElement` */
 export function updateChip(chip, { seat, name }) {
-  setText(chip, initialsOf(name));
+  setAttribute(chip.firstElementChild, "data-sign", initialsOf(name));
   setAttribute(chip, "data-colour", colourOf(seat));
   setAttribute(chip, "data-seat", seat);
 }

@@ -90,9 +90,11 @@ def player(page: Page, name: str) -> Locator:
 
 
 async def holds(page: Page, stack: str, count: int) -> None:
-    await expect(place(page, stack).locator(".count")).to_have_text(
-        re.compile(rf"^{count}( cards?)?( · .*)?$")
-    )
+    shown = place(page, stack).locator(".count")
+    if stack.startswith("hand:"):
+        await expect(shown).to_have_attribute("data-sign", str(count))
+    else:
+        await expect(shown).to_have_text(re.compile(rf"^{count}( cards?)?( · .*)?$"))
 
 
 async def expect_log(page: Page, sentence: str | re.Pattern[str]) -> None:

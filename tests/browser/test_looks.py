@@ -69,7 +69,10 @@ async def by_touch(open_page: OpenPage, player: RemoteTable) -> Page:
 
 async def test_players_are_chips_with_initials(open_page: OpenPage, server: ServerProcess) -> None:
     page = await phone(open_page, await hearts(server), (390, 844))
-    await expect(page.locator(".seats .chip")).to_have_text(["A", "B", "C"])
+    chips = page.locator(".seats .chip > span")
+    await expect(chips).to_have_count(3)
+    signs = await chips.evaluate_all("(all) => all.map((one) => one.dataset.sign)")
+    assert signs == ["A", "B", "C"]
     for seat in (1, 2, 3):
         at = await box(chip(page, seat))
         assert at["width"] == pytest.approx(at["height"], abs=0.5)
@@ -80,7 +83,7 @@ async def test_players_are_chips_with_initials(open_page: OpenPage, server: Serv
     assert size >= 15
     backs = place(page, "hand:3").locator(".backs .card:visible")
     assert 1 < await backs.count() < 11
-    await expect(place(page, "hand:3").locator(".count")).to_have_text("11")
+    await expect(place(page, "hand:3").locator(".count")).to_have_attribute("data-sign", "11")
 
 
 async def test_cards_fill_the_room_of_a_tablet(open_page: OpenPage, server: ServerProcess) -> None:
@@ -172,7 +175,8 @@ async def test_the_turn_passes_on_by_playing_and_comes_back(
         await own_cards(page).first.tap()
         await page.get_by_role("button", name="Play", exact=True).tap()
         await ada.until(lambda table: table.markers.turn == 1)
-        await expect(page.locator(".seats > [data-turn] .chip")).to_have_text("A")
+        turn = page.locator(".seats > [data-turn] .chip > span")
+        await expect(turn).to_have_attribute("data-sign", "A")
         await page.get_by_role("button", name="Take back", exact=True).tap()
         await ada.until(lambda table: table.markers.turn == 2)
 

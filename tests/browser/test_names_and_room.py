@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
 
 from tests.browser.prepared_table import prepared_table
@@ -51,3 +52,14 @@ async def test_the_sheet_leaves_the_hand_on_its_side(open_page, server) -> None:
     assert await page.evaluate(hit)
     start = page.get_by_role("button", name=re.compile("next round|Deal again", re.IGNORECASE))
     await expect(start.first).to_be_in_viewport(ratio=0.9)
+
+
+async def test_the_name_of_a_button_has_the_words_that_are_seen(open_page, server) -> None:
+    """A person who speaks to a page says what they read, which initials and signs are not."""
+    path, *_ = await prepared_table(server, ("Ada", "Bob", "Cleo"), deal=2)
+    page = await open_page(path)
+    await expect(own_cards(page)).to_have_count(2)
+    await expect(page.locator(".seat .count").first).to_be_visible()
+    for part in ("#header", ".seats"):
+        results = await Axe().run(page, part, {"runOnly": ["label-content-name-mismatch"]})
+        assert results.violations_count == 0, results.generate_report()

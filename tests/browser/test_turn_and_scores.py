@@ -115,7 +115,8 @@ async def test_hearts_of_three_has_the_two_of_clubs_and_its_scores_run(open_page
         await expect(rows.nth(1)).to_contain_text("total 26")
         await expect(rows.nth(1)).to_contain_text("26 points")
         marks = phone.page.locator(".marks .score:visible")
-        assert sorted(await marks.all_inner_texts()) == ["0", "26", "26"]
+        totals = await marks.evaluate_all("(all) => all.map((one) => one.dataset.sign)")
+        assert sorted(totals) == ["0", "26", "26"]
 
 
 async def test_a_reload_needs_no_welcome(open_page, server) -> None:

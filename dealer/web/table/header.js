@@ -31,8 +31,8 @@ export class Header {
     this.#page = page;
     const button = (label, key, onclick, attributes = {}) => element(
       "button", { type: "button", "aria-keyshortcuts": key, onclick, ...attributes }, label);
-    this.#say = button("☺\ufe0e", "y", (event) => page.click("say", event), {
-      "aria-label": texts.notes.say, title: texts.notes.say,
+    this.#say = button("", "y", (event) => page.click("say", event), {
+      "data-sign": "☺\ufe0e", "aria-label": texts.notes.say, title: texts.notes.say,
     });
     this.#invite = button(texts.invite, "i", () => showInvitation(page));
     container.append(
@@ -131,7 +131,7 @@ function checkBox(label, checked, use) {
 function homeContent() {
   const [logo, title] = [brandLogo(), brandTitle()];
   return [
-    logo === null ? "♠\ufe0e" : element("img", { src: logo, alt: "" }),
+    logo === null ? element("span", { "data-sign": "♠\ufe0e" }) : element("img", { src: logo, alt: "" }),
     title === null ? "" : element("span", { class: "brand" }, title),
   ];
 }

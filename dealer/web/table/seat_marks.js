@@ -1,6 +1,6 @@
 /** The marks of a seat: host, dealer button, turn, score. */
 
-import { element, setText } from "../dom.js";
+import { element, setAttribute } from "../dom.js";
 import { number, table as texts } from "../texts.js";
 import { isHostSeat } from "./selectors.js";
 
@@ -23,7 +23,8 @@ export function marksOf({ table, markers }, seat) {
 
 /** An element for the marks, which are also in the name of the seat. */
 export function marksElement() {
-  const mark = (name, sign) => element("span", { class: `mark ${name}`, hidden: true }, sign);
+  const mark = (name, sign) => element(
+    "span", { class: `mark ${name}`, hidden: true, "data-sign": sign });
   return element(
     "span", { class: "marks", "aria-hidden": "true" },
     mark("bot", texts.marks.bot),
@@ -38,7 +39,7 @@ export function updateMarks(container, { bot, host, dealer, score }) {
   hosts.hidden = !host;
   deals.hidden = !dealer;
   points.hidden = score === null;
-  setText(points, score === null ? "" : number(score));
+  setAttribute(points, "data-sign", score === null ? null : number(score));
 }
 
 /** The marks in words, joined by commas; empty if there are none. */

@@ -72,7 +72,7 @@ export class Seats {
     setAttribute(chip, "data-says", texts.absent[presence] ?? null);
     setText(title, name);
     updateMarks(marks, found);
-    setText(count, String(cards.length));
+    setAttribute(count, "data-sign", String(cards.length));
     count.hidden = shownRound(this.#page.table.state) === null;
     setAttribute(button, "aria-label", texts.seatLabel({
       name, seat, cards: cards.length, presence, marks: marksText(found) || null,
