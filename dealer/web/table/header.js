@@ -131,7 +131,8 @@ function checkBox(label, checked, use) {
 function homeContent() {
   const [logo, title] = [brandLogo(), brandTitle()];
   return [
-    logo === null ? element("span", { "data-sign": "♠\ufe0e" }) : element("img", { src: logo, alt: "" }),
+    logo === null ? element("span", { "data-sign": "♠\ufe0e" })
+      : element("img", { src: logo, alt: "" }),
     title === null ? "" : element("span", { class: "brand" }, title),
   ];
 }
