@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import tomllib
 from contextlib import suppress
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,23 @@ def test_a_server_has_time_to_drain_and_is_one() -> None:
     assert FLY["http_service"]["auto_stop_machines"] is False
     assert FLY["http_service"]["concurrency"]["hard_limit"] <= Limits().connections
     assert FLY["mounts"]["destination"] == RENDER["disk"]["mountPath"] == "/house"
+
+
+def test_the_health_check_of_each_platform_is_answered(serve: Serve, tmp_path: Path) -> None:
+    """By a server with the file's settings, but a database and a port of the test."""
     (check,) = FLY["http_service"]["checks"]
-    assert check["path"] == RENDER["healthCheckPath"] == "/readyz"
+    assert FLY["env"]["DEALER_HOUSE"] == check["headers"]["Host"]
+    checks = [(FLY["env"], check["path"])]
+    checks.append((settings()[2], RENDER["healthCheckPath"]))
+    for environment, path in checks:
+        options = ["--house", environment["DEALER_HOUSE"], "--port", 0, "--ops-port", 0]
+        server = serve(*options, "--trusted-proxy", environment["DEALER_TRUSTED_PROXY"])
+        place = server.address.split("/")[2]
+        connection = HTTPConnection(place, timeout=10)
+        connection.request("GET", path, headers={"Host": environment["DEALER_HOUSE"]})
+        assert connection.getresponse().status == 200
+        connection.close()
+        server.stop()
 
 
 @pytest.mark.slow

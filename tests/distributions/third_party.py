@@ -39,7 +39,8 @@ needs no other package.
 The image has these packages beside `dealer-server`, whose own installation takes them, in newer
 versions too, from the registry. Each has the text of its licence in its folder `*.dist-info`.
 Python, and the system below it, come with the image that the build begins with: its licences are in
-`/usr/share/doc` there.
+`/usr/share/doc` there. Compose runs three programs beside it, from images of their own projects:
+PostgreSQL (PostgreSQL Licence), HAProxy (GPL-2.0-or-later) and Prometheus (Apache-2.0).
 
 | package | version | licence |
 |---|---|---|
