@@ -64,13 +64,15 @@ def test_the_health_check_of_each_platform_is_answered(serve: Serve, tmp_path: P
     checks.append((settings()[2], RENDER["healthCheckPath"]))
     for environment, path in checks:
         options = ["--house", environment["DEALER_HOUSE"], "--port", 0, "--ops-port", 0]
-        server = serve(*options, "--trusted-proxy", environment["DEALER_TRUSTED_PROXY"])
+        for network in environment["DEALER_TRUSTED_PROXY"].split():
+            options += ["--trusted-proxy", network]
+        server = serve(*options)
         place = server.address.split("/")[2]
         connection = HTTPConnection(place, timeout=10)
         connection.request("GET", path, headers={"Host": environment["DEALER_HOUSE"]})
         assert connection.getresponse().status == 200
         connection.close()
-        server.stop()
+        server.end()
 
 
 @pytest.mark.slow

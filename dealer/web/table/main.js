@@ -368,7 +368,7 @@ class TablePage {
     });
   }
 
-  /** Wait for what drags cards, which who only looks on does without. */
+  /** Wait for what drags cards, which a spectator does without. */
   #loadDragging() {
     this.#draggable ??= import(DRAGGING).then(({ Dragging }) => {
       this.dragging = new Dragging(find("#felt"), this.moves);
