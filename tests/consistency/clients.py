@@ -51,6 +51,8 @@ class Clients:
         self.cheated = 0
         self._tokens: dict[tuple[str, int], str] = {}
         self._newest: Counter[str] = Counter()
+        self._newest_sent: Counter[str] = Counter()
+        self._looked_at = 0  # requests of webhooks
         self._ids = 0
         self._readers: list[asyncio.Task[None]] = []
         self.reached: dict[tuple[str, str], int] = {}
@@ -307,11 +309,13 @@ class Clients:
                 self.history.begin(Operation(table, client, "events", call=now, end=now, out=out))
 
     def _delivered(self, ends: dict[str, int]) -> bool:
-        newest: Counter[str] = Counter()
-        for event in self._receiver.events:
-            data = event["data"]
-            newest[data["table"]] = max(newest[data["table"]], data["version"])
-        return all(newest[table] >= ends[table] for table in self.tables)
+        for request in self._receiver.requests[self._looked_at :]:
+            data = request.event["data"]
+            self._newest_sent[data["table"]] = max(
+                self._newest_sent[data["table"]], data["version"]
+            )
+            self._looked_at += 1
+        return all(self._newest_sent[table] >= ends[table] for table in self.tables)
 
     def _deliveries(self) -> None:
         """What came by webhook, in its order; it is not compared with the time of a commit."""

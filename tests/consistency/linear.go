@@ -21,7 +21,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-const limit = 60 * time.Second // a table; longer than any history took that was linearizable
+const limit = 15 * time.Second // a table; longer than any history took that was linearizable
 
 type operation struct {
 	Table, Client, Op, Cmd string
@@ -31,8 +31,11 @@ type operation struct {
 	Return                 *int64
 	Out                    *answer
 	repeated               bool           // another operation has the same Cmd
+	at                     int            // the version after it, if it was answered when it was sent again
 	did                    map[int]string // by version, what readers of the table say was done
 	newest                 *int           // the last version of these
+	alike                  string         // of a command without an outcome: what it does
+	number                 int            // of those that are alike, from the first call on
 }
 
 // An answer is a grant, or a refusal by its reason. A read has the whole state.
@@ -55,6 +58,7 @@ type table struct {
 	hands                  [seats]int
 	taken                  [seats]bool
 	done                   string // the repeated commands that were executed, with the version after each
+	lost                   string // of the commands without an outcome, how many of each kind happened
 	read                   string // how far each reader of events has come
 }
 
@@ -80,12 +84,24 @@ func step(before, in, out interface{}) (bool, interface{}) {
 		}
 	}
 	// Unknown, and all events are placed that readers got until the end: it came later or never.
-	if got == nil && len(op.did) > 0 && t.version >= *op.newest {
+	known := len(op.did) > 0
+	if got == nil && known && t.version >= *op.newest {
 		return true, t
 	}
+	// Of those that are alike the first one that was called happens first: each may come at any time.
+	before_it, _ := executed(t.lost, op.alike)
+	if known && op.alike != "" && before_it != op.number {
+		return false, t
+	}
 	after, possible := apply(t, op)
+	if known && got == nil && !possible {
+		return false, t // not now
+	}
 	if !possible {
 		return got == nil, t // unknown: it was refused, too
+	}
+	if op.at > 0 && after.version != op.at {
+		return false, t
 	}
 	for version := t.version + 1; version <= after.version; version++ {
 		if did, read := op.did[version]; read && did != fmt.Sprintf("%s %d", op.Op, op.Seat) {
@@ -106,6 +122,9 @@ func step(before, in, out interface{}) (bool, interface{}) {
 		}
 	} else if op.Expect != nil && *op.Expect != t.version {
 		return true, t
+	}
+	if op.alike != "" {
+		after.lost = replaced(after.lost, op.alike, op.number+1)
 	}
 	if op.repeated {
 		after.done += fmt.Sprintf(";%s=%d", op.Cmd, after.version)
@@ -238,7 +257,7 @@ func check(file string) (tables, operations, unknown int, faults []string, err e
 	for _, name := range names {
 		ops := byTable[name]
 		begin := ops[0].Out // the first operation is a read before all others
-		seen, did, newest := map[string]int{}, map[int]string{}, 0
+		seen, answered, did, newest := map[string]int{}, map[string]int{}, map[int]string{}, 0
 		for _, op := range ops {
 			op.did, op.newest = did, &newest
 			if op.Op == "events" && op.Out.Did != "" {
@@ -253,16 +272,25 @@ func check(file string) (tables, operations, unknown int, faults []string, err e
 			}
 			if op.Cmd != "" {
 				seen[op.Cmd]++
+				if op.Op != "join" && op.Out != nil && op.Out.Refused == "" {
+					answered[op.Cmd] = op.Out.Version
+				}
 			}
 		}
+		sort.SliceStable(ops[1:], func(a, b int) bool { return ops[a+1].Call < ops[b+1].Call })
+		alike := map[string]int{}
 		var history []porcupine.Operation
 		for _, op := range ops {
-			op.repeated = seen[op.Cmd] > 1
+			op.repeated, op.at = seen[op.Cmd] > 1, answered[op.Cmd]
 			end := int64(math.MaxInt64)
 			if op.Return != nil {
 				end = *op.Return
 			} else if unknown++; op.Op == "state" || op.Op == "resume" {
 				continue // a question without an answer says nothing
+			} else if !op.repeated && op.Expect == nil {
+				op.alike = fmt.Sprintf("%s-%d-%d", op.Op, op.Seat, op.Count)
+				op.number = alike[op.alike]
+				alike[op.alike]++
 			}
 			history = append(history, porcupine.Operation{Input: op, Call: op.Call, Output: op.Out, Return: end})
 		}
