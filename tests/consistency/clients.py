@@ -357,7 +357,8 @@ class Caller:
         """Send until it is answered; sometimes at an older version, sometimes twice."""
         run = self._run
         run._ids += 1
-        cmd, expect = f"c{run._ids}", None
+        # One that cannot be guessed: only such a join is recognised on another connection.
+        cmd, expect = f"c{run._ids}-{run._chance.randbytes(16).hex()}", None
         params = {"table": self._table, "cmd": cmd} | params
         if method != "table.join":
             params["token"] = run._tokens[self._table, seat]
