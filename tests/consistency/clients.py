@@ -257,7 +257,7 @@ class Clients:
 
     async def _follow(self, key: str) -> None:
         """`GET /feed` of all tables, from the last position."""
-        position = "now"
+        position = "start"
         while True:
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", self._port())

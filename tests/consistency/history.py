@@ -93,7 +93,9 @@ OPERATIONS = {
 
 
 def done_by(event: dict[str, Any]) -> str:
-    """The operation and the seat that an event of the feed belongs to, as `draw 2`."""
+    """The operation and the seat that an event of the feed belongs to, as `draw 2`; empty for others."""
+    if event["type"] not in OPERATIONS:
+        return ""
     public = event["public"]
     seat = public["from"].removeprefix("hand:") if event["type"] == "CardMoved" else public["seat"]
     return f"{OPERATIONS[event['type']]} {seat}"
