@@ -93,7 +93,7 @@ OPERATIONS = {
 
 
 def done_by(event: dict[str, Any]) -> str:
-    """The operation and the seat that an event of the feed belongs to, as `draw 2`; empty for others."""
+    """The operation and the seat of an event of the feed, as `draw 2`; empty for other events."""
     if event["type"] not in OPERATIONS:
         return ""
     public = event["public"]
