@@ -186,6 +186,10 @@ class Disabled(Refused, reason="disabled", code=55, temporary=True):
     """New tables, seats or rounds are disabled at the moment; open ones continue."""
 
 
+class TooEarly(Refused, reason="too_early", code=56, temporary=True):
+    """The broadcast of this table has not come that far; try again shortly."""
+
+
 class PositionLost(Refused, reason="position_lost", code=60):
     """The log does not have this position of the feed; it was restored."""
 

@@ -17,16 +17,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from dealer import errors
 from dealer.analysis.open_bundle import PastTable, Viewer, past_table
 from dealer.analysis.records import LoggedEvent, LoggedRound, LoggedShuffle, LoggedTable
-from dealer.errors import (
-    BadRequest,
-    DatabaseDamaged,
-    DatabaseReadOnly,
-    DealerError,
-    HouseKeyError,
-    UnknownTable,
-)
 from dealer.eventlog import EventRecord, HouseKeys, ReadOnlyLog
 from dealer.eventlog.address import sqlite_address
 from dealer.eventlog.backends import open_readonly
@@ -50,7 +43,7 @@ async def house_keys(log: ReadOnlyLog, file: Path) -> tuple[HouseKeys, ...]:
     keys = await asyncio.to_thread(read_keys, file)
     ours = tuple(key for key in keys if key.check in checks)
     if not ours:
-        raise HouseKeyError(f"The key in {file} is not the key of {log.name}.")
+        raise errors.HouseKeyError(f"The key in {file} is not the key of {log.name}.")
     return ours
 
 
@@ -110,10 +103,10 @@ class RoundSecrets:
 
     def _unwrap(self, number: int, wrapped: bytes) -> RoundSecret:
         for key in self._keys:
-            with suppress(DatabaseDamaged):  # it may be wrapped under an earlier key
+            with suppress(errors.DatabaseDamaged):  # it may be wrapped under an earlier key
                 secret = key.unwrap(wrapped, table=self._table, round=number)
                 return RoundSecret(table=self._table, round=number, secret=secret, wrapped=wrapped)
-        raise HouseKeyError(
+        raise errors.HouseKeyError(
             f"The secret of round {number} cannot be decrypted with this house key, nor with the "
             "earlier ones beside it."
         )
@@ -272,11 +265,11 @@ class AsyncLog:
         Raises BadRequest for other statements.
         """
         if not _SELECT.match(sql):
-            raise BadRequest("`query` runs a statement that begins with SELECT or WITH.")
+            raise errors.BadRequest("`query` runs a statement that begins with SELECT or WITH.")
         try:
             rows = await self._log.fetch(sql, parameters)
-        except DatabaseReadOnly:
-            raise BadRequest("A log that is opened for reading is never written.") from None
+        except errors.DatabaseReadOnly:
+            raise errors.BadRequest("A log that is opened for reading is never written.") from None
         return [dict(row._mapping) for row in rows]
 
     async def _range(self, table: bytes) -> BundleRange:
@@ -285,7 +278,7 @@ class AsyncLog:
         head = await self._log.head(table) or 0
         newest = await self._log.newest_checkpoint(table, upto=head)
         if newest is None:
-            raise UnknownTable(
+            raise errors.UnknownTable(
                 "The house has signed nothing of this table yet; with the house key it is signed."
             )
         return BundleRange(table, newest[0], head, newest)
@@ -294,8 +287,8 @@ class AsyncLog:
         """The id of the one table whose id starts with `text`."""
         try:
             found = await table_with_prefix(self._log, text)
-        except BadRequest as error:
-            raise UnknownTable(str(error)) from None
+        except errors.BadRequest as error:
+            raise errors.UnknownTable(str(error)) from None
         await require_here(self._log, found)
         return found
 
@@ -421,7 +414,7 @@ class OpenLog:
 
     async def __aenter__(self) -> AsyncLog:
         if self._log is not None:
-            raise DealerError("This log is open already; call dealer.open_log again.")
+            raise errors.DealerError("This log is open already; call dealer.open_log again.")
         self._log = await AsyncLog.open(self._url, self._house_key)
         return self._log
 
@@ -467,7 +460,7 @@ class OpenLog:
 
     def _open(self) -> AsyncLog:
         if self._loop is None and self._log is not None:
-            raise DealerError("This log is open with `async with`: use what that gave.")
+            raise errors.DealerError("This log is open with `async with`: use what that gave.")
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = Thread(target=self._loop.run_forever, name="dealer log", daemon=True)
@@ -482,5 +475,5 @@ class OpenLog:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop is None:
-            raise DealerError("This log is closed.")
+            raise errors.DealerError("This log is closed.")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 import uuid
 from collections.abc import Generator, Mapping
@@ -17,13 +18,15 @@ from dealer.client.requests import Answered, Members, RetryPolicy
 from dealer.client.storage import NO_SEAT, Store, TableStore, with_seat
 from dealer.client.table import Deck, RemoteTable, deck_spec
 from dealer.client.table_session import OnEvent, TableSession
-from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
+from dealer.errors import BadRequest, BadToken, ConfigurationError, HouseCheated, Refused
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify.replay import INSECURE
 
 log: logging.Logger = logging.getLogger(__name__)
 
 SEED_BYTES = 32
+
+_BROADCAST = re.compile(r"([0-9a-f]{32})/broadcast#([0-9.a-f]+)$")
 
 
 def connect(
@@ -220,6 +223,22 @@ class House:
         session = self._follow(table, key=key)
         return await self._enter("table.watch", {"table": table}, session)
 
+    async def broadcast(self, link: str) -> RemoteTable:
+        """Watch what each player has seen, as late as the table's rule `broadcast` says.
+
+        `link` is `…/tables/<id>/broadcast#<secret>`; hands are `table.stack("hand:1")`. Raises
+        BadToken for a link that is not valid, and TooEarly before the broadcast has begun.
+        """
+        match = _BROADCAST.search(link)
+        if match is None:
+            raise BadRequest("A broadcast link ends with tables/<id>/broadcast#<secret>.")
+        table, secret = match.groups()
+        if table in self._sessions and self._sessions[table].error is None:
+            raise BadRequest("This client is at the table already; connect another one.")
+        self._connection.route_to(table)
+        session = self._follow(table, key=None, link=secret)
+        return await _caught_up(self._tables[table], (await session.start())["version"])
+
     async def tables(self, *, closed: bool = False) -> list[Members]:
         """The open tables that the server lists publicly, or the closed ones."""
         which = {"state": "closed"} if closed else {}
@@ -236,12 +255,13 @@ class House:
             raise
         return await _caught_up(self._tables[table_id], version)
 
-    def _follow(self, table_id: str, *, key: bytes | None) -> TableSession:
-        """The session of a table, created at the first use."""
+    def _follow(self, table_id: str, *, key: bytes | None, link: str | None = None) -> TableSession:
+        """The session of a table, created at the first use; by a broadcast link nothing is kept."""
         session = self._sessions.get(table_id)
         if session is not None and session.error is None:
             return session
-        stored = self._store.table(table_id)
+        # A player's heads, where this is a player's store too, are ahead of the broadcast.
+        stored = self._store.table(table_id) if link is None else TableStore()
         if stored.evidence:
             sentence = stored.evidence[-1]["sentence"]
             raise HouseCheated(f"This table was left because the server cheated: {sentence}")
@@ -254,6 +274,7 @@ class House:
             stored,
             key=key or pinned or None,
             cosigner=cosigner_at(stored, self._cosigner),
+            link=link,
             on_event=self._on_event,
         )
         self._sessions[table_id] = session

@@ -520,6 +520,19 @@ class RemoteTable:
         """
         return await self._session.ask("table.presence", {}, changes=False)
 
+    async def broadcast_link(self) -> str:
+        """The address, below the server's, of the table's broadcast; for the host or its service.
+
+        It is the same one until `revoke_broadcast`. BadRequest without the rule `broadcast`.
+        """
+        result = await self._session.ask("broadcast.link", {}, changes=False)
+        return f"/tables/{self.id}/broadcast#{result['link']}"
+
+    async def revoke_broadcast(self) -> bool:
+        """Take back the link, which ends those who watch by it; whether there was one."""
+        result = await self._session.ask("broadcast.revoke", {}, changes=False)
+        return bool(result["revoked"])
+
     async def cosign(self, note: str) -> int:
         """Cosign one of `checkpoints` with this player's key and send it; the size of the head."""
         params = {"cosignature": self._session.responder.signature(note)}

@@ -83,7 +83,7 @@ class OwnSeat:
 
 
 class TableSession:
-    """A client's session at one table."""
+    """A client's session at one table; with a broadcast `link` it watches, later, by that."""
 
     def __init__(
         self,
@@ -93,9 +93,11 @@ class TableSession:
         *,
         key: bytes | None,
         cosigner: Cosigner | None,
+        link: str | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
         self._on_event = on_event
+        self._link = link
         self.id = table_id
         self.connection = connection
         self.store = store
@@ -229,6 +231,8 @@ class TableSession:
 
         method = "table.watch" if token is None else "table.resume"
         params = {"table": self.id, "after": after} | ({} if token is None else {"token": token})
+        if self._link is not None:
+            params["link"] = self._link
         asked = self.connection.ask(method, params, table=None, answered=answered)
         asked.add_done_callback(settled)
         return asked

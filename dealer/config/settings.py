@@ -13,25 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints
 
-from dealer.config.checks import (
-    PASSWORD_FILE_VARIABLE,
-    Check,
-    age_ms,
-    at_least,
-    check_frame_ancestors,
-    check_games,
-    check_host_names,
-    check_house,
-    check_issuer,
-    check_networks,
-    check_origins,
-    check_path,
-    check_port,
-    check_title,
-    check_unquoted,
-    palette,
-    read_logo,
-)
+from dealer.config import checks
 from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -108,14 +90,14 @@ class Setting(NamedTuple):
     variable: str
     metavar: str
     choices: tuple[str, ...]
-    check: Check | None
+    check: checks.Check | None
     common: bool
 
     def require(self, value: Any) -> None:
         """Raise ConfigurationError, which names the flag, if a value that is given is wrong."""
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str | Path) and self.metavar != "TEXT":
-                check_unquoted(f"{self.flag} ({self.variable})", str(text))
+                checks.check_unquoted(f"{self.flag} ({self.variable})", str(text))
         if self.choices and value not in self.choices:
             raise ConfigurationError(f"{self.flag} must be one of {', '.join(self.choices)}.")
         if self.check is not None and value not in (None, ()):
@@ -128,7 +110,7 @@ def setting(
     *,
     metavar: str = "",
     choices: tuple[str, ...] = (),
-    check: Check | None = None,
+    check: checks.Check | None = None,
     flag: str | None = None,
     variable: str | None = None,
     common: bool = False,
@@ -166,7 +148,7 @@ class Settings:
         "A file with the password for a PostgreSQL URL that names a user and no password.",
         metavar="FILE",
         flag="",
-        variable=PASSWORD_FILE_VARIABLE,
+        variable=checks.PASSWORD_FILE_VARIABLE,
     )
     house_key: Path | None = setting(
         None,
@@ -191,7 +173,7 @@ class Settings:
         8080,
         "Port for players; 0 chooses a free one.",
         metavar="PORT",
-        check=check_port,
+        check=checks.check_port,
         common=True,
     )
     ops_host: str = setting(
@@ -204,7 +186,7 @@ class Settings:
         9090,
         "The operator's port: /healthz, /readyz, /metrics; 0 chooses a free one.",
         metavar="PORT",
-        check=check_port,
+        check=checks.check_port,
         common=True,
     )
     service_host: str = setting(
@@ -217,7 +199,7 @@ class Settings:
         "A port for connections with a service key (`dealer key`) only, besides the players' "
         "port, which accepts them too; 0 chooses a free one.",
         metavar="PORT",
-        check=check_port,
+        check=checks.check_port,
     )
     open_tables: str = setting(
         "anyone",
@@ -238,7 +220,7 @@ class Settings:
         "localhost",
         "The house's name in the signatures of new tables; existing tables keep theirs.",
         metavar="NAME",
-        check=check_house,
+        check=checks.check_house,
         common=True,
     )
     origins: tuple[str, ...] = setting(
@@ -247,7 +229,7 @@ class Settings:
         "it, pages on localhost may connect, too. May be given several times; in the variable "
         "separated by spaces.",
         metavar="ORIGIN",
-        check=check_origins,
+        check=checks.check_origins,
         flag="--origin",
         common=True,
     )
@@ -257,18 +239,21 @@ class Settings:
         "server in a frame; none if not given. May be given several times; in the variable "
         "separated by spaces.",
         metavar="ORIGIN",
-        check=check_frame_ancestors,
+        check=checks.check_frame_ancestors,
         flag="--frame-ancestor",
         variable="DEALER_FRAME_ANCESTORS",
     )
     title: str | None = setting(
-        None, "Your name for this server, which its pages show.", metavar="TEXT", check=check_title
+        None,
+        "Your name for this server, which its pages show.",
+        metavar="TEXT",
+        check=checks.check_title,
     )
     logo: Path | None = setting(
         None,
         "An image (.svg, .png, .jpg or .webp, at most 128 KiB) that the pages show.",
         metavar="FILE",
-        check=read_logo,
+        check=checks.read_logo,
     )
     colours: tuple[str, ...] = setting(
         (),
@@ -276,7 +261,7 @@ class Settings:
         " or felt (the table). Text must have a contrast of 4.5:1. May be given several times;"
         " in the variable separated by spaces.",
         metavar="NAME=#RRGGBB",
-        check=palette,
+        check=checks.palette,
         flag="--colour",
         variable="DEALER_COLOURS",
     )
@@ -297,7 +282,7 @@ class Settings:
         "the names in --host, --house and --origin are accepted without it. May be given several "
         "times; in the variable separated by spaces.",
         metavar="NAME",
-        check=check_host_names,
+        check=checks.check_host_names,
         flag="--host-name",
     )
     trusted_proxies: tuple[str, ...] = setting(
@@ -306,7 +291,7 @@ class Settings:
         "X-Forwarded-Proto, X-Forwarded-Host and Forwarded are used. May be given several times; "
         "in the variable separated by spaces.",
         metavar="CIDR",
-        check=check_networks,
+        check=checks.check_networks,
         flag="--trusted-proxy",
         common=True,
     )
@@ -315,7 +300,7 @@ class Settings:
         "The path under which a proxy serves this server, like /cards/, whether it passes the "
         "path on or not.",
         metavar="PATH",
-        check=check_path,
+        check=checks.check_path,
     )
     issuer: str | None = setting(
         None,
@@ -355,33 +340,33 @@ class Settings:
         "MiB for tables in memory. Above it idle tables leave memory; if all are in use, no "
         "table is loaded or opened.",
         metavar="MIB",
-        check=at_least(1),
+        check=checks.at_least(1),
     )
     tables: int = setting(
         10_000,
         "Maximum number of idle tables that stay in memory, however small they are.",
         metavar="COUNT",
-        check=at_least(1),
+        check=checks.at_least(1),
     )
     lobby_per_address: int = setting(
         5,
         "Maximum number of open tables of one address (IPv6: /64) that the lobby lists.",
         metavar="COUNT",
-        check=at_least(1),
+        check=checks.at_least(1),
     )
     close_empty: str = setting(
         "24h",
         "Close a table whose newest event is older than this, like 24h, if no seat is taken and "
         "no round is open; 0 means never.",
         metavar="AGE",
-        check=age_ms,
+        check=checks.age_ms,
     )
     close_idle: str = setting(
         "0",
         "Close a table whose newest event is older than this, like 90d, even if seats are taken "
         "or a round is open; 0 means never.",
         metavar="AGE",
-        check=age_ms,
+        check=checks.age_ms,
     )
     decks: str = setting(
         "on",
@@ -393,35 +378,35 @@ class Settings:
         "Close a deck of the simple REST interface whose newest event is older than this, like "
         "14d; 0 means never.",
         metavar="AGE",
-        check=age_ms,
+        check=checks.age_ms,
     )
     host_absent: str = setting(
         "10m",
         "Time, like 10m, that a host may be absent before the connected player who has been seated"
         " longest, and is not a bot, becomes host, except at tables of services; 0 means never.",
         metavar="AGE",
-        check=age_ms,
+        check=checks.age_ms,
     )
     webhook_give_up: str = setting(
         "3d",
         "Time, like 3d, for which a webhook may fail before it is switched off; 0 means never.",
         metavar="AGE",
-        check=age_ms,
+        check=checks.age_ms,
     )
     disk_floor: int = setting(
         256,
         "MiB of free disk below which no tables and rounds open, on SQLite; 0 means never.",
         metavar="MIB",
-        check=at_least(0),
+        check=checks.at_least(0),
     )
     queue: int = setting(
         8192,
         "Maximum number of appends that wait for their commit.",
         metavar="COUNT",
-        check=at_least(1),
+        check=checks.at_least(1),
     )
     batch: int = setting(
-        512, "Maximum number of appends in one commit.", metavar="COUNT", check=at_least(1)
+        512, "Maximum number of appends in one commit.", metavar="COUNT", check=checks.at_least(1)
     )
     busy: float = setting(
         10.0, "Seconds to wait while another program locks the database.", metavar="SECONDS"
@@ -456,8 +441,8 @@ class Settings:
             object.__setattr__(self, name, unbracketed)
         for setting in SETTINGS:
             setting.require(getattr(self, setting.name))
-        check_games(self.packs, self.games)
-        check_issuer(self.issuer, self.audience, self.jwks)
+        checks.check_games(self.packs, self.games)
+        checks.check_issuer(self.issuer, self.audience, self.jwks)
 
 
 def _declared() -> Iterator[Setting]:

@@ -15,19 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError
+from dealer.eventlog import schema
 from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.protocols import Connection, Reader, Store
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import (
-    ALEMBIC,
-    SELECT_REVISION,
-    is_newest,
-    outdated,
-    revision_of,
-    select_tables,
-    upgrade,
-)
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.eventlog.sqlite.store import SqliteStore
 from dealer.eventlog.sqlite.wal import file_uri, open_file
@@ -114,8 +106,8 @@ async def open_readonly(url: str) -> ReadOnlyLog:
     reader = _read_only(url)
     try:
         found = await _revision(reader)
-        if not is_newest(found):
-            raise outdated(reader.name, found)
+        if not schema.is_newest(found):
+            raise schema.outdated(reader.name, found)
     except BaseException:
         await reader.close()
         raise
@@ -129,7 +121,7 @@ async def revision(url: str) -> str | None:
     reader = _read_only(url)
     try:
         found = await _revision(reader)
-        is_newest(found)
+        schema.is_newest(found)
         return found
     finally:
         await reader.close()
@@ -163,19 +155,19 @@ async def _migrate_postgres(url: str, shards: int | None) -> None:
     def migrate(connection: Connection) -> None:
         if shards is not None:
             require_cluster(connection, name=database.name)
-        upgrade(connection)
+        schema.upgrade(connection)
         if shards is not None:
             distribute(connection, shards, name=database.name)
 
     try:
         await database.with_retry(database.require_sessions, seconds=0, recovery=RECOVERY_SECONDS)
         # This thread may be the one that holds it, for another database.
-        while not ALEMBIC.acquire(blocking=False):  # noqa: ASYNC110  no lock of the event loop
+        while not schema.ALEMBIC.acquire(blocking=False):  # noqa: ASYNC110  no lock of the event loop
             await asyncio.sleep(0.01)
         try:
             await database.run(migrate)
         finally:
-            ALEMBIC.release()
+            schema.ALEMBIC.release()
     except DealerError:
         raise
     except Exception as error:
@@ -227,9 +219,9 @@ def _authorize(action: int, *_: object) -> int:
 
 async def _revision(reader: Reader) -> str | None:
     """The schema revision of the database; None if it is empty."""
-    names = {name for (name,) in await reader.fetch(select_tables(reader.dialect), ())}
-    rows = await reader.fetch(SELECT_REVISION, ()) if "alembic_version" in names else ()
-    return revision_of(names, rows)
+    names = {name for (name,) in await reader.fetch(schema.select_tables(reader.dialect), ())}
+    rows = await reader.fetch(schema.SELECT_REVISION, ()) if "alembic_version" in names else ()
+    return schema.revision_of(names, rows)
 
 
 def copy_file(url: str, to: Path) -> None:

@@ -13,19 +13,7 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from shutil import disk_usage
 
-from dealer.errors import (
-    ConcurrentUpdate,
-    DatabaseDamaged,
-    DatabaseError,
-    DatabaseFull,
-    DatabaseLocked,
-    DatabaseReadOnly,
-    DatabaseUnavailable,
-    DealerError,
-    OutcomeUnknown,
-    SchemaOutdated,
-    WorkerUnavailable,
-)
+from dealer import errors
 
 FAULTS = (sqlite3.Error, OSError)
 """What SQLite's driver and disks raise; any other exception is a bug of this program."""
@@ -38,30 +26,30 @@ BAD_VALUES = (
     ValueError,
     TypeError,
     OverflowError,
-    DatabaseDamaged,  # its checkpoint is of another root than the stored one; `translate` keeps it
+    errors.DatabaseDamaged,  # a stored checkpoint has another root; `translate` keeps it
 )
 """Errors that the values of one request cause; the other requests of the batch are valid."""
 
 _LOCKED = (
-    DatabaseLocked,
+    errors.DatabaseLocked,
     "Another program holds a lock on the database {name}; "
     "end that program or its open transaction, then try again.",
 )
 _READ_ONLY = (
-    DatabaseReadOnly,
+    errors.DatabaseReadOnly,
     "The database {name} cannot be written; make the file and its folder writable for the user "
     "that the server runs as.",
 )
 _DAMAGED = (
-    DatabaseDamaged,
+    errors.DatabaseDamaged,
     "The file {name} is damaged or is not an SQLite database; restore it from a backup, or name "
     "another file.",
 )
 _FULL = (
-    DatabaseFull,
+    errors.DatabaseFull,
     "The disk that holds {name} is full, and nothing was written; free some space, then try again.",
 )
-_BY_SQLITE_CODE: dict[int, tuple[type[DatabaseError], str]] = {
+_BY_SQLITE_CODE: dict[int, tuple[type[errors.DatabaseError], str]] = {
     sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_LOCKED: _LOCKED,
     sqlite3.SQLITE_PROTOCOL: _LOCKED,
@@ -72,12 +60,12 @@ _BY_SQLITE_CODE: dict[int, tuple[type[DatabaseError], str]] = {
     sqlite3.SQLITE_NOTADB: _DAMAGED,
     sqlite3.SQLITE_FULL: _FULL,
     sqlite3.SQLITE_CANTOPEN: (
-        DatabaseReadOnly,
+        errors.DatabaseReadOnly,
         "The database {name} cannot be opened; its folder must exist and be writable for the "
         "user that the server runs as.",
     ),
     sqlite3.SQLITE_IOERR: (
-        DatabaseError,
+        errors.DatabaseError,
         "The disk that holds {name} failed to read or write; check the disk, then start again.",
     ),
 }
@@ -87,16 +75,16 @@ _UNREACHABLE = (
     "try again. A running server reconnects automatically, and no acknowledged event is lost."
 )
 _RECOVERING = (
-    DatabaseUnavailable,
+    errors.DatabaseUnavailable,
     "The server of the database {name} recovers, or is a standby; wait until its recovery has "
     "ended, then try again, or name the primary server. A running server goes on automatically.",
 )
 _NO_PRIVILEGES = (
-    DatabaseReadOnly,
+    errors.DatabaseReadOnly,
     "This user lacks privileges on the database {name}; grant them, or name another user.",
 )
 _CONCURRENT = (
-    ConcurrentUpdate,
+    errors.ConcurrentUpdate,
     "Another process wrote to {name} at the same time; nothing was written.",
 )
 
@@ -107,46 +95,52 @@ _NOT_YET = ("57P03", "55000")
 PAGE_BYTES = 4096
 
 # Prefixes of SQLSTATE codes; the longest one that matches applies.
-_BY_SQLSTATE: dict[str, tuple[type[DatabaseError], str]] = {
-    "08": (DatabaseUnavailable, _UNREACHABLE % "the connection was lost"),
+_BY_SQLSTATE: dict[str, tuple[type[errors.DatabaseError], str]] = {
+    "08": (errors.DatabaseUnavailable, _UNREACHABLE % "the connection was lost"),
     # A server of a cluster reports it of another one.
     "08006": (
-        WorkerUnavailable,
+        errors.WorkerUnavailable,
         "A worker of the database {name} cannot be reached: its tables are unavailable until it "
         "is back, and no acknowledged event is lost.",
     ),
-    "57P": (DatabaseUnavailable, _UNREACHABLE % "the server is stopping"),
+    "57P": (errors.DatabaseUnavailable, _UNREACHABLE % "the server is stopping"),
     **dict.fromkeys(_NOT_YET, _RECOVERING),
-    "53300": (DatabaseUnavailable, _UNREACHABLE % "the server has no free connection"),
+    "53300": (errors.DatabaseUnavailable, _UNREACHABLE % "the server has no free connection"),
     "53100": (
-        DatabaseFull,
+        errors.DatabaseFull,
         "The disk of the database {name} is full, and nothing was written; free some space, then "
         "try again.",
     ),
     "25006": (
-        DatabaseReadOnly,
+        errors.DatabaseReadOnly,
         "The database {name} is read-only; name the primary server, not a standby.",
     ),
     "28": (
-        DatabaseReadOnly,
+        errors.DatabaseReadOnly,
         "The database {name} rejects this user; check the user, the password and the "
         "server's pg_hba.conf.",
     ),
-    "3D000": (DatabaseError, "There is no database {name}; create it with createdb."),
+    "3D000": (errors.DatabaseError, "There is no database {name}; create it with createdb."),
     "40": _CONCURRENT,
     "42501": _NO_PRIVILEGES,
-    "42P01": (SchemaOutdated, "The database {name} lacks tables; run `dealer migrate` on it."),
-    "42703": (SchemaOutdated, "The database {name} lacks columns; run `dealer migrate` on it."),
+    "42P01": (
+        errors.SchemaOutdated,
+        "The database {name} lacks tables; run `dealer migrate` on it.",
+    ),
+    "42703": (
+        errors.SchemaOutdated,
+        "The database {name} lacks columns; run `dealer migrate` on it.",
+    ),
     _LOCK_TIMEOUT: _LOCKED,
     "57014": _LOCKED,
     "0A000": (
-        DatabaseError,
+        errors.DatabaseError,
         "The database {name} refused a statement of this program, and no data is damaged; check "
         "that the server, and Citus if the log is distributed, are of a supported version.",
     ),
     **dict.fromkeys(
         ("XX001", "XX002"),
-        (DatabaseDamaged, "The database {name} is damaged; restore it from a backup."),
+        (errors.DatabaseDamaged, "The database {name} is damaged; restore it from a backup."),
     ),
 }
 _PREFIX_LENGTHS = (5, 3, 2)
@@ -192,7 +186,7 @@ def is_recovering(error: BaseException) -> bool:
     return sqlstate(error) in _NOT_YET
 
 
-def lock_timeout_error(name: str) -> DatabaseLocked:
+def lock_timeout_error(name: str) -> errors.DatabaseLocked:
     """The error for a request whose table another transaction has locked for too long."""
     kind, sentence = _LOCKED
     return kind(sentence.format(name=name))
@@ -201,53 +195,54 @@ def lock_timeout_error(name: str) -> DatabaseLocked:
 _TRY_AGAIN = "Try again; if it fails again, look at the database's own log and at the disk."
 
 
-def _translate_sqlstate(code: str, name: str) -> DatabaseError:
+def _translate_sqlstate(code: str, name: str) -> errors.DatabaseError:
     for length in _PREFIX_LENGTHS:
         if code[:length] in _BY_SQLSTATE:
             kind, sentence = _BY_SQLSTATE[code[:length]]
             return kind(sentence.format(name=name))
-    return DatabaseError(f"The log in {name} failed (PostgreSQL error {code}). {_TRY_AGAIN}")
+    return errors.DatabaseError(f"The log in {name} failed (PostgreSQL error {code}). {_TRY_AGAIN}")
 
 
-def translate(error: BaseException, *, name: str, committing: bool = False) -> DatabaseError:
+def translate(error: BaseException, *, name: str, committing: bool = False) -> errors.DatabaseError:
     """This package's error for one of a driver; `name` is the file or the server's address.
 
     `committing`: COMMIT had been sent. A disk failure then leaves it unknown whether the batch is
     in the database. An error of this package that is no DatabaseError is raised.
     """
-    if isinstance(error, DatabaseError):
+    if isinstance(error, errors.DatabaseError):
         return error
-    if isinstance(error, DealerError):
+    if isinstance(error, errors.DealerError):
         raise error  # it says what happened
     cause = _cause(error)
     if is_bad_value(cause):
-        return DatabaseError(
+        return errors.DatabaseError(
             f"The log of {name} rejects the values of a row; nothing of this request was written."
         )
     found = sqlstate(cause)
     if found is not None:
         return _translate_sqlstate(found, name)
     if name.startswith("postgresql:") and _is_unreachable(cause):
-        return DatabaseUnavailable((_UNREACHABLE % reason(cause)).format(name=name))
+        return errors.DatabaseUnavailable((_UNREACHABLE % reason(cause)).format(name=name))
     if isinstance(cause, PermissionError):
         return _READ_ONLY[0](_READ_ONLY[1].format(name=name))
     if isinstance(cause, OSError):
         if cause.errno in (ENOSPC, EDQUOT):
             return _FULL[0](_FULL[1].format(name=name))
         why = cause.strerror or "no reason is known"
-        return DatabaseError(f"The log in {name} failed: {why}. {_TRY_AGAIN}")
+        return errors.DatabaseError(f"The log in {name} failed: {why}. {_TRY_AGAIN}")
     code = getattr(cause, "sqlite_errorcode", None)
     if code is None:
         fault = f"its driver reported a fault ({type(cause).__name__})"
-        return DatabaseError(f"The log in {name} failed: {fault}. {_TRY_AGAIN}")
+        return errors.DatabaseError(f"The log in {name} failed: {fault}. {_TRY_AGAIN}")
     primary = code & 0xFF
     if committing and primary == sqlite3.SQLITE_IOERR:
-        return OutcomeUnknown(
+        return errors.OutcomeUnknown(
             f"The disk that holds {name} failed during COMMIT: it is not known whether the events "
             "were written. Send the same command id again to find out."
         )
     kind, sentence = _BY_SQLITE_CODE.get(
-        primary, (DatabaseError, f"The log in {{name}} failed (SQLite error {code}). {_TRY_AGAIN}")
+        primary,
+        (errors.DatabaseError, f"The log in {{name}} failed (SQLite error {code}). {_TRY_AGAIN}"),
     )
     if primary == sqlite3.SQLITE_IOERR and _is_full(name):
         kind, sentence = _FULL  # not SQLITE_FULL if its shared memory has no room

@@ -102,10 +102,10 @@ def revisions() -> list[str]:
 
 
 TABLES = (
-    "archived", "checkpoint", "deck", "disabled", "event", "feed", "feed_state", "hands",
-    "house", "journal", "moves", "node", "opener", "piles", "presence", "rounds",
-    "seat_subject", "seats", "service_key", "service_table", "shuffles", "stream", "swaps",
-    "table_savepoint", "tables", "webhook",
+    "archived", "broadcast_link", "checkpoint", "deck", "disabled", "event", "feed",
+    "feed_state", "hands", "house", "journal", "moves", "node", "opener", "piles", "presence",
+    "rounds", "seat_subject", "seats", "service_key", "service_table", "shuffles", "stream",
+    "swaps", "table_savepoint", "tables", "webhook",
 )  # fmt: skip
 """The names of all SQL tables of this program."""
 

@@ -1,5 +1,6 @@
 """SQL tables about other people's servers: their keys (`service_key`), tables (`service_table`) and
-addresses to which events are sent (`webhook`); and the networks of players (`opener`).
+addresses to which events are sent (`webhook`); the networks of players (`opener`), and the numbers
+of broadcast links (`broadcast_link`).
 
 They are not part of the log. Only a digest of a key is stored; a revoked key keeps its row, so that
 its name stays with the tables that it opened and with the entries of the operators' journal.
@@ -13,7 +14,7 @@ last delivered event. One node delivers at a time: `owner` until `lease`, by the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dealer.errors import ConcurrentUpdate
@@ -21,7 +22,7 @@ from dealer.eventlog.admin import JournalEntry, add_entry
 from dealer.eventlog.nodes import CLOCK
 from dealer.eventlog.protocols import Connection
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import TABLE_ID, insert
+from dealer.eventlog.schema import TABLE_ID, insert, select_in
 
 
 class StoredKey(NamedTuple):
@@ -89,6 +90,45 @@ def claim_table(connection: Connection, table: bytes, *, key: int, ref: str | No
         return table
     found: bytes = connection.exec_driver_sql(_BY_REF, (key, ref)).scalar_one()
     return bytes(found)
+
+
+HOST = 0
+"""The owner of the broadcast link that a table's host made, as the number of a service key."""
+
+_LINKS = "SELECT table_id, owner, number FROM broadcast_link"
+_ADD_LINK = (
+    "INSERT INTO broadcast_link (table_id, owner, number) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+)
+_ONE_LINK = " WHERE table_id = ? AND owner = ?"
+
+
+class StoredLink(NamedTuple):
+    """A row of `broadcast_link`: a link that is valid as long as the row is there."""
+
+    table: bytes
+    owner: int
+    number: int
+
+
+async def broadcast_links(log: ReadOnlyLog, tables: Sequence[bytes]) -> set[StoredLink]:
+    """The links to these tables; raises DatabaseError."""
+    queries = select_in(log.dialect, _LINKS, "table_id", tables)
+    return {
+        StoredLink(bytes(row[0]), *row[1:]) for query in queries for row in await log.fetch(*query)
+    }
+
+
+def add_broadcast_link(connection: Connection, link: StoredLink) -> int:
+    """The number of the owner's link to a table: the one that it has, or that of `link`."""
+    connection.exec_driver_sql(_ADD_LINK, link)
+    found = connection.exec_driver_sql(_LINKS + _ONE_LINK, link[:2]).one()
+    return StoredLink(*found).number
+
+
+def remove_broadcast_link(connection: Connection, table: bytes, owner: int) -> bool:
+    """Take back the owner's link to a table; whether there was one."""
+    deleted = connection.exec_driver_sql("DELETE FROM broadcast_link" + _ONE_LINK, (table, owner))
+    return deleted.rowcount > 0
 
 
 _ADD_OPENER = (

@@ -20,6 +20,8 @@ tables get an explicit `"collect": "nobody"` unless they are opened with another
 (`for_new_table`), so that old clients too display the rule that applies.
 
 `commit_ms` and `reveal_ms` are the waits of rounds that are opened without their own.
+
+`broadcast`: seconds after which broadcast links show what each player has seen; without it, never.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from dealer.game.names import check_name
 SEATS_DEFAULT = 10
 SEATS_MAX = 100
 PRACTICE = "practice"
+BROADCAST = "broadcast"
+BROADCAST_MAX = 86_400  # seconds
 SOURCE = dict.fromkeys(("table", "round", "version", "root"))
 """The members of the rule `practice`, which names what a table was laid out from."""
 
@@ -63,7 +67,7 @@ PRESETS: dict[str, dict[str, str]] = {
     "shared": dict.fromkeys(ACTIONS, "players") | {"collect": "host"},
 }
 _GUARDED = ("preset", "join", "watch", "entropy", "deck", "seats", "name", *WAITS, *ACTIONS)
-KNOWN = (*_GUARDED, "pack", "game", "listed", INSECURE_DECK, PRACTICE)
+KNOWN = (*_GUARDED, "pack", "game", "listed", INSECURE_DECK, PRACTICE, BROADCAST)
 """The names of all members that have a meaning.
 
 Those that came later are not guarded against misspellings: similar names, such as `packs`, are free
@@ -89,6 +93,7 @@ class Rules:
     invited: bool = False  # taking a seat requires the invitation
     watched: bool = True  # spectators are allowed
     listed: bool = True  # the lobby may list the table
+    broadcast: int | None = None  # seconds until hands are shown by broadcast links; None: never
     who: Mapping[str, str] = field(default_factory=lambda: PRESETS["free"])
     size: int = 0  # estimated memory of `given` in bytes
 
@@ -104,6 +109,7 @@ class Rules:
             invited=given.get("join") == "invite",
             watched=given.get("watch") != "nobody",
             listed=given.get("listed") is not False,
+            broadcast=given[BROADCAST] if _is_delay(given.get(BROADCAST)) else None,
             who=preset | own,
             size=_size_of(given),
         )
@@ -135,6 +141,10 @@ class Rules:
                 )
         if type(given.get("listed", True)) is not bool:
             raise BadRequest("The rule 'listed' must be true or false.")
+        if not _is_delay(given.get(BROADCAST, 0)):
+            raise BadRequest(
+                f"The rule 'broadcast' must be 0 to {BROADCAST_MAX} seconds, a whole number."
+            )
         check_insecure_deck(given)
         source = given.get(PRACTICE, SOURCE)
         if not isinstance(source, Mapping) or source.keys() != SOURCE.keys():
@@ -158,6 +168,10 @@ class Rules:
         if isinstance(wait, int) and WAIT_MS_MIN <= wait <= WAIT_MS_MAX:
             return wait
         return WAIT_MS_DEFAULT  # rules of an old log may have any value
+
+
+def _is_delay(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= BROADCAST_MAX
 
 
 def check_names(given: Mapping[str, Any]) -> None:

@@ -12,16 +12,7 @@ from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
 from dealer.gateway.clients import ClientConnection, ConnectionRegistry
-from dealer.gateway.net.checks import (
-    NOT_THIS_ORIGIN,
-    Origins,
-    bearer_of,
-    body_refused,
-    cross_site_refused,
-    host_refused,
-    origin_of,
-    unnamed_page_refused,
-)
+from dealer.gateway.net import checks as head_checks
 from dealer.gateway.net.host_names import HostNames, is_private, normal_origin
 from dealer.gateway.net.proxies import TrustedProxies, client_network
 from dealer.gateway.net.responses import response, unauthorized, unavailable
@@ -82,7 +73,7 @@ class Admission:
     ) -> None:
         self._context = context = registry.context
         self._registry = registry
-        self.origins = Origins(origins)
+        self.origins = head_checks.Origins(origins)
         self._proxies = proxies
         self._hosts = hosts
         self._log_throttle = LogThrottle(log, clock=context.clock, seconds=HINT_SECONDS)
@@ -190,7 +181,7 @@ class Admission:
 
     def _host(self, connection: ClientConnection, request: Request) -> Response | None:
         """421 for a request under a name that is not this server's."""
-        refusal = host_refused(self._hosts, request)
+        refusal = head_checks.host_refused(self._hosts, request)
         if refusal is not None:
             self._reject("host")
         return refusal
@@ -216,7 +207,7 @@ class Admission:
 
     def _no_body(self, connection: ClientConnection, request: Request) -> Response | None:
         """400, 405 or 413 for a request with a body."""
-        return body_refused(
+        return head_checks.body_refused(
             request.method, connection.exchange.body_length, self._context.limits.message
         )
 
@@ -256,7 +247,11 @@ class Admission:
         if not private or self.origins.name(request):
             return None
         refusal = self._origin(connection, request, or_referer=True)
-        return refusal or cross_site_refused(request) or unnamed_page_refused(request)
+        return (
+            refusal
+            or head_checks.cross_site_refused(request)
+            or head_checks.unnamed_page_refused(request)
+        )
 
     def _origin(
         self, connection: ClientConnection, request: Request, *, or_referer: bool = False
@@ -264,7 +259,7 @@ class Admission:
         """403 for a page of an origin that may not connect."""
         origin: str | None = None
         try:
-            origin = origin_of(request.headers, or_referer=or_referer)
+            origin = head_checks.origin_of(request.headers, or_referer=or_referer)
             allowed = self.origins.allow(origin, self._own_host(connection, request))
         except (MultipleValuesError, ValueError):
             allowed = False
@@ -276,7 +271,7 @@ class Admission:
             # Any client may name any origin: one line, whichever origin it is.
             example = {"allowed_by": f"--origin {named}"}
             self._origin_throttle.log(logging.INFO, "origin refused", example)
-        return response(HTTPStatus.FORBIDDEN, NOT_THIS_ORIGIN)
+        return response(HTTPStatus.FORBIDDEN, head_checks.NOT_THIS_ORIGIN)
 
     def _own_host(self, connection: ClientConnection, request: Request) -> str | None:
         """The host by which the client reaches this server; `Host` was checked before.
@@ -289,7 +284,7 @@ class Admission:
 
 def _key_in(headers: Headers) -> str | None:
     """The service key that a request gives; MultipleValuesError if it gives two."""
-    given = bearer_of(headers)
+    given = head_checks.bearer_of(headers)
     return given if given and given.startswith(_SERVICE_KEY) else None
 
 

@@ -26,17 +26,7 @@ from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request
 
 import jwt
-from jwt import PyJWK
-from jwt.exceptions import (
-    ExpiredSignatureError,
-    ImmatureSignatureError,
-    InvalidAudienceError,
-    InvalidIssuerError,
-    InvalidSignatureError,
-    InvalidTokenError,
-    MissingRequiredClaimError,
-    PyJWTError,
-)
+from jwt import PyJWK, exceptions
 
 from dealer.errors import BadRequest, BadToken, ConfigurationError, Unavailable
 from dealer.game.names import check_name
@@ -57,16 +47,16 @@ TYPES = ("jwt", "at+jwt")
 NAME_CLAIMS = ("name", "preferred_username")
 
 _REFUSALS: dict[type[Exception], str] = {
-    ExpiredSignatureError: "This JWT has expired; sign in again.",
-    ImmatureSignatureError: "This JWT is not valid yet; check the clocks.",
-    InvalidAudienceError: "This JWT is for another audience.",
-    InvalidIssuerError: "This JWT is of another issuer.",
-    InvalidSignatureError: "The signature of this JWT is not valid.",
-    MissingRequiredClaimError: "This JWT lacks one of the claims aud, exp, iss and sub.",
+    exceptions.ExpiredSignatureError: "This JWT has expired; sign in again.",
+    exceptions.ImmatureSignatureError: "This JWT is not valid yet; check the clocks.",
+    exceptions.InvalidAudienceError: "This JWT is for another audience.",
+    exceptions.InvalidIssuerError: "This JWT is of another issuer.",
+    exceptions.InvalidSignatureError: "The signature of this JWT is not valid.",
+    exceptions.MissingRequiredClaimError: "This JWT lacks one of the claims aud, exp, iss and sub.",
 }
 _OTHER_TYPE = "This JWT is neither an ID token nor an access token: its `typ` is JWT or at+jwt."
 _INVALID = "This JWT is not valid here; sign in again."
-_UNREADABLE = (InvalidTokenError, ArithmeticError, RecursionError, TypeError, ValueError)
+_UNREADABLE = (exceptions.InvalidTokenError, ArithmeticError, RecursionError, TypeError, ValueError)
 """What a token with odd members raises, like an `exp` of 1e999."""
 
 AGAIN_SECONDS = 60.0
@@ -123,7 +113,7 @@ class Issuer:
 
     async def _claims(self, token: str) -> dict[str, Any]:
         if len(token) > TOKEN_MAX:
-            raise InvalidTokenError
+            raise exceptions.InvalidTokenError
         header = jwt.get_unverified_header(token)
         algorithm, id = header.get("alg"), header.get("kid")
         if algorithm not in ALGORITHMS:
@@ -131,7 +121,7 @@ class Issuer:
         if not _is_type(header.get("typ", "JWT")):
             raise BadToken(_OTHER_TYPE)
         if "crit" in header or not isinstance(id, str | None):
-            raise InvalidTokenError
+            raise exceptions.InvalidTokenError
         key = await self.keys.find(id, algorithm)
         if key is None:
             raise BadToken("This JWT is signed with a key that its issuer does not have.")
@@ -277,7 +267,7 @@ def _read_key(entry: dict[str, Any]) -> IssuerKey | None:
     }
     try:
         key = PyJWK(public, algorithm=algorithm).key
-    except (PyJWTError, ValueError, TypeError, KeyError):
+    except (exceptions.PyJWTError, ValueError, TypeError, KeyError):
         return None
     if kind == "RSA" and key.key_size < RSA_BITS_MIN:
         return None

@@ -17,12 +17,7 @@ from websockets.http11 import Request, Response
 from dealer.errors import ConfigurationError
 from dealer.eventlog.health import first_lines
 from dealer.gateway.limits import Limits
-from dealer.gateway.net.checks import (
-    body_refused,
-    cross_site_refused,
-    host_refused,
-    origin_refused,
-)
+from dealer.gateway.net import checks
 from dealer.gateway.net.connection import Connection
 from dealer.gateway.net.host_names import HostNames
 from dealer.gateway.net.listener import Listener, listening_sockets
@@ -126,10 +121,10 @@ class OperatorPort:
     def check(self, request: Request, body_length: int) -> Response | None:
         """The answer to a request that is refused by its head; None for any other."""
         refusal = (
-            host_refused(self._hosts, request)
-            or cross_site_refused(request)
-            or origin_refused(request)
-            or body_refused(request.method, body_length, 0)
+            checks.host_refused(self._hosts, request)
+            or checks.cross_site_refused(request)
+            or checks.origin_refused(request)
+            or checks.body_refused(request.method, body_length, 0)
         )
         if refusal is None and request.method == "OPTIONS":
             return allowing("GET, HEAD, OPTIONS")

@@ -24,16 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from websockets.http11 import Request
 
 from dealer.errors import ConfigurationError
+from dealer.gateway import clients
 from dealer.gateway.admission import Admission
-from dealer.gateway.clients import (
-    BEATS,
-    ClientConnection,
-    ConnectionRegistry,
-    Endpoint,
-    WebSocketEndpoint,
-    disconnect,
-    is_socket,
-)
 from dealer.gateway.decks.endpoint import DecksEndpoint
 from dealer.gateway.gauges import counters, gauges, histograms
 from dealer.gateway.limits import Limits
@@ -141,7 +133,7 @@ class Gateway:
             players_list_closed=finished == "anyone",
         )
         names = [*host_names, host, *filter(None, map(name_of, origins or ()))]
-        self.registry = ConnectionRegistry(self.context)
+        self.registry = clients.ConnectionRegistry(self.context)
         self._admission = admission = Admission(
             self.registry,
             origins=origins,
@@ -150,7 +142,7 @@ class Gateway:
         )
         web = StaticFiles(appearance)
         self._rpc = RpcEndpoint(self.context, admission.check_post)
-        self._socket = WebSocketEndpoint(self.context, admission.check_socket)
+        self._socket = clients.WebSocketEndpoint(self.context, admission.check_socket)
         self._decks = DecksEndpoint(self.context, admission.check_decks, web, path=path)
         self._with_decks = decks
         self._router = Router(
@@ -170,7 +162,7 @@ class Gateway:
         self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
         operations = Operations(self.context, self.probe)
         self._operator = operator or OperatorPort(operator_hosts(host_names, ops_host))
-        connection = partial(ClientConnection, self.registry, self._endpoint_of, path=path)
+        connection = partial(clients.ClientConnection, self.registry, self._endpoint_of, path=path)
         of_keys = partial(connection, keys_only=True)
         listener = partial(Listener, admits=admission.admits)
         self._ports = {
@@ -207,14 +199,15 @@ class Gateway:
             await self._close_ports()
             raise
         works = [self._keepalive(), self._hosts.run(), self._measure_lag()]
+        works.append(self.context.broadcasts.run())
         if OPERATOR in self._listeners:
             works.append(self.probe.run())
         self._tasks += map(asyncio.get_running_loop().create_task, works)
         log.info("ready", extra={"fields": fields})
 
-    def _endpoint_of(self, request: Request) -> Endpoint:
+    def _endpoint_of(self, request: Request) -> clients.Endpoint:
         path = request.path
-        if is_socket(path) and request.method != "OPTIONS":
+        if clients.is_socket(path) and request.method != "OPTIONS":
             return self._socket
         if path == RPC_PATH and request.method == "POST":
             return self._rpc
@@ -266,7 +259,7 @@ class Gateway:
                 listener.close()
         ended()
         answered_by = deadline - 2 * limits.closing
-        await disconnect(self.registry.clients(), within=answered_by - started_at)
+        await clients.disconnect(self.registry.clients(), within=answered_by - started_at)
         await _until(lambda: not context.in_flight, answered_by)
         self.registry.close_all()
         await _until(lambda: not connections, min(loop.time() + FAREWELL, deadline - 1))
@@ -282,7 +275,7 @@ class Gateway:
 
     async def _keepalive(self) -> None:
         for beat in count():
-            await asyncio.sleep(self.context.limits.keepalive / BEATS)
+            await asyncio.sleep(self.context.limits.keepalive / clients.BEATS)
             self.registry.ping(beat)
 
     async def _measure_lag(self) -> None:

@@ -60,8 +60,7 @@ class Counted:
     """Counts of the samples and of the quotients of consecutive samples.
 
     The quotient is the permutation that leads from one shuffle to the next. It is uniform if the
-    shuffles are uniform and independent, so that a biased shuffle is detected even if each shuffle
-    starts from the result of the one before.
+    shuffles are uniform and independent.
     """
 
     def __init__(self, *, n: int, k: int) -> None:
@@ -102,29 +101,15 @@ def ranks(samples: Samples, n: int) -> NDArray[np.int64]:
 
 
 def run(
-    method: Method,
-    numbers: NumberSource,
-    *,
-    shuffles: int,
-    carry: bool = False,
-    step: Step | None = None,
+    method: Method, numbers: NumberSource, *, shuffles: int, step: Step | None = None
 ) -> Counted:
-    """Counts over that many shuffles; `step(done, shuffles)` reports progress.
-
-    Each shuffle starts from an ordered deck or, with `carry`, from the result of the one before.
-    With `carry` the orders of nearly every method, biased ones too, converge to uniform, as in a
-    random walk; only the quotients of consecutive shuffles then show a bias.
-    """
+    """Counts over that many shuffles of an ordered deck; `step(done, shuffles)` says how far."""
     counted = Counted(n=method.n, k=method.sample)
     at_once = max(1, CARDS_AT_ONCE // max(method.n, 1))
-    last = ordered(1, method.n)
     for done in range(0, shuffles, at_once):
         count = min(at_once, shuffles - done)
         numbers.begin(count)
         decks = method.shuffle(ordered(count, method.n), numbers)
-        if carry:
-            decks = _one_after_another(np.concatenate((last, decks)))[1:]
-            last = decks[-1:]
         counted.add(sample(decks, method.sample))
         if step is not None:
             step(done + count, shuffles)
@@ -149,22 +134,9 @@ def tally(
     return run(chosen, number_source(source, n=n, seed=seed), shuffles=shuffles).shuffles
 
 
-def counts_csv(found: Tally) -> str:
-    """A line `place,card,count` for each cell; for a partial shuffle places are from the top."""
-    cells = ((place, card, count) for (place, card), count in np.ndenumerate(found.cells))
-    return "place,card,count\n" + "".join(f"{p},{c},{count}\n" for p, c, count in cells)
-
-
 def sample(decks: Decks, k: int) -> Samples:
     """All places from the bottom up if `k` is all of them, else the top `k` from the top down."""
     return decks if k == decks.shape[1] else decks[:, ::-1][:, :k]
-
-
-def _one_after_another(decks: Decks) -> Decks:
-    """Row r becomes the composition of rows 0…r."""
-    for row in range(1, len(decks)):
-        decks[row] = decks[row - 1, decks[row]]
-    return decks
 
 
 class Kind(NamedTuple):

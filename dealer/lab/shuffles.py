@@ -17,7 +17,6 @@ import os
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,10 +112,7 @@ def number_source(source: str, *, n: int, seed: int | None = None) -> NumberSour
 
 
 def words(source: str, *, seed: int | None = None) -> MoreWords:
-    """The stream of words of the named source; for `tape`, of one tape over 52 cards."""
-    if source == "tape":
-        one = tape.words(**_tape_parts(seed), k=0, n=52)
-        return lambda count: np.fromiter(islice(one, count), np.uint16, count)
+    """The stream of words of the named source, which is not `tape`."""
     if source == "system":
         if seed is not None:
             raise ConfigurationError("The source system takes no seed; name another source.")

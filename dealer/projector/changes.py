@@ -18,16 +18,7 @@ from msgspec.structs import astuple
 
 from dealer.eventlog.protocols import Connection
 from dealer.game.stacks import DECK, seat_of
-from dealer.projector.models import (
-    MODEL_OF,
-    POSTGRES_TYPES,
-    DeckRow,
-    HandRow,
-    Model,
-    PileRow,
-    Row,
-    StreamId,
-)
+from dealer.projector import models
 
 
 class InconsistentEvent(ValueError):
@@ -44,7 +35,7 @@ class InconsistentEvent(ValueError):
 class StreamKey(NamedTuple):
     """A table in the log: its `stream` value and its id of 16 bytes."""
 
-    id: StreamId
+    id: models.StreamId
     table: bytes
 
 
@@ -52,7 +43,7 @@ class DeckLength(msgspec.Struct):
     """The rows of a stack from the place `length` on are deleted."""
 
     SQL: ClassVar[str] = "DELETE FROM {}deck WHERE stream = ? AND round = ? AND place >= ?"
-    stream: StreamId
+    stream: models.StreamId
     round: int
     length: int
 
@@ -61,7 +52,7 @@ class HandLength(msgspec.Struct):
     SQL: ClassVar[str] = (
         "DELETE FROM {}hands WHERE stream = ? AND round = ? AND seat = ? AND place >= ?"
     )
-    stream: StreamId
+    stream: models.StreamId
     round: int
     seat: int
     length: int
@@ -71,7 +62,7 @@ class PileLength(msgspec.Struct):
     SQL: ClassVar[str] = (
         "DELETE FROM {}piles WHERE stream = ? AND round = ? AND pile = ? AND place >= ?"
     )
-    stream: StreamId
+    stream: models.StreamId
     round: int
     pile: str
     length: int
@@ -84,10 +75,10 @@ def _kinds(stack: str) -> tuple[Any, Any, tuple[int | str, ...]]:
     """The row and the length of a stack's kind, and what names it among the stacks of its kind."""
     seat = seat_of(stack)
     if stack == DECK:
-        return DeckRow, DeckLength, ()
+        return models.DeckRow, DeckLength, ()
     if seat is not None:
-        return HandRow, HandLength, (seat,)
-    return PileRow, PileLength, (stack.removeprefix("pile:"),)
+        return models.HandRow, HandLength, (seat,)
+    return models.PileRow, PileLength, (stack.removeprefix("pile:"),)
 
 
 class TableReached(msgspec.Struct):
@@ -100,7 +91,7 @@ class TableReached(msgspec.Struct):
     events: int
     rounds: int | None
     closed_at: int | None
-    stream: StreamId
+    stream: models.StreamId
 
 
 class SeatFreed(msgspec.Struct):
@@ -110,7 +101,7 @@ class SeatFreed(msgspec.Struct):
     )
     until: int
     until_at: int
-    stream: StreamId
+    stream: models.StreamId
     seat: int
     before: int
 
@@ -122,7 +113,7 @@ class RoundEnded(msgspec.Struct):
     until: int
     until_at: int
     secret: str
-    stream: StreamId
+    stream: models.StreamId
     round: int
 
 
@@ -132,7 +123,7 @@ class EntropyGathered(msgspec.Struct):
     )
     gathered: int
     committed: int
-    stream: StreamId
+    stream: models.StreamId
     round: int
     k: int
 
@@ -147,7 +138,7 @@ class ShuffleEnded(msgspec.Struct):
     ended_at: int
     revealed: int
     first_slot: int | None
-    stream: StreamId
+    stream: models.StreamId
     round: int
     k: int
 
@@ -159,7 +150,7 @@ class FaceShown(msgspec.Struct):
         "UPDATE {}moves SET card = ? WHERE stream = ? AND version > ? AND version < ? AND slot = ?"
     )
     card: str
-    stream: StreamId
+    stream: models.StreamId
     after: int
     before: int
     slot: int
@@ -177,10 +168,10 @@ class Changes:
 
     def __init__(self) -> None:
         self.shortened: dict[type[Length], list[Any]] = {}
-        self.added: dict[type[Row], list[Any]] = {}
+        self.added: dict[type[models.Row], list[Any]] = {}
         self.updated: dict[type[Update], list[Any]] = {}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: models.Row) -> None:
         self.added.setdefault(type(row), []).append(row)
 
     def rows(self, model: type[_Row]) -> list[_Row]:
@@ -207,7 +198,7 @@ class Changes:
 
     def put_cards(
         self,
-        key: tuple[StreamId, int, str],
+        key: tuple[models.StreamId, int, str],
         cards: Sequence[int | None],
         *,
         first: int,
@@ -232,7 +223,7 @@ class Changes:
             else:
                 rows.append(row(place, card, faces[card]))
 
-    def shorten(self, key: tuple[StreamId, int, str], length: int) -> None:
+    def shorten(self, key: tuple[models.StreamId, int, str], length: int) -> None:
         """Delete the rows of one stack, (stream, round, stack), above `length` places."""
         stream, round_, stack = key
         _, kind, own = _kinds(stack)
@@ -244,7 +235,7 @@ class ReadModelWriter:
 
     def __init__(self, prefix: str = "") -> None:
         self._sql = {kind: kind.SQL.format(prefix) for kind in get_args(Length | Update)}
-        self._insert_sql = {kind: _insert(model, prefix) for kind, model in MODEL_OF.items()}
+        self._insert_sql = {kind: _insert(model, prefix) for kind, model in models.MODEL_OF.items()}
         self._prefix = prefix
 
     def write(self, connection: Connection, changes: Changes) -> None:
@@ -255,7 +246,7 @@ class ReadModelWriter:
         for model, added in changes.added.items():
             rows = [*map(astuple, added)]
             if on_postgres(connection):
-                execute(_upsert(MODEL_OF[model], self._prefix), _newest(model, rows))
+                execute(_upsert(models.MODEL_OF[model], self._prefix), _newest(model, rows))
             else:
                 execute(self._insert_sql[model], rows)
         for update, values in changes.updated.items():
@@ -266,7 +257,7 @@ def on_postgres(connection: Connection) -> bool:
     return bool(connection.dialect.name == "postgresql")
 
 
-def _insert(model: Model, prefix: str) -> str:
+def _insert(model: models.Model, prefix: str) -> str:
     columns = model.columns
     return (
         f"INSERT OR REPLACE INTO {prefix}{model.name} ({', '.join(columns)})"
@@ -275,10 +266,12 @@ def _insert(model: Model, prefix: str) -> str:
 
 
 @cache
-def _upsert(model: Model, prefix: str) -> str:
+def _upsert(model: models.Model, prefix: str) -> str:
     """One statement for any number of rows; its parameters are their columns."""
     columns, keys = model.columns, model.key
-    arrays = ", ".join(f"CAST(? AS {POSTGRES_TYPES[kind]}[])" for _, kind, _ in model.types())
+    arrays = ", ".join(
+        f"CAST(? AS {models.POSTGRES_TYPES[kind]}[])" for _, kind, _ in model.types()
+    )
     rest = ", ".join(f"{each} = excluded.{each}" for each in columns if each not in keys)
     return (
         f"INSERT INTO {prefix}{model.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
@@ -286,12 +279,12 @@ def _upsert(model: Model, prefix: str) -> str:
     )
 
 
-def _newest(kind: type[Row], rows: Sequence[tuple[Any, ...]]) -> tuple[list[object], ...]:
+def _newest(kind: type[models.Row], rows: Sequence[tuple[Any, ...]]) -> tuple[list[object], ...]:
     """The columns of the rows, without all but the last of rows with the same key.
 
     ON CONFLICT DO UPDATE may update each row only once per statement.
     """
-    model = MODEL_OF[kind]
+    model = models.MODEL_OF[kind]
     keys = [place for place, column in enumerate(model.columns) if column in model.key]
     kept = {tuple(row[place] for place in keys): row for row in rows}
     return tuple(map(list, zip(*kept.values(), strict=True)))

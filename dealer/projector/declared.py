@@ -18,21 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Computed,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
 from dealer.eventlog.savepoints import CODE_BYTES
@@ -46,33 +32,33 @@ _NAMES = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s",
     "pk": "pk_%(table_name)s",
 }
-metadata = MetaData(naming_convention=_NAMES)
-postgres = MetaData(naming_convention=_NAMES)
+metadata = sa.MetaData(naming_convention=_NAMES)
+postgres = sa.MetaData(naming_convention=_NAMES)
 
 # SQLite makes a column the row's own number only if it is called INTEGER.
-Number = BigInteger().with_variant(Integer(), "sqlite")
-Key = LargeBinary(16).with_variant(Integer(), "sqlite")
+Number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+Key = sa.LargeBinary(16).with_variant(sa.Integer(), "sqlite")
 """The type of `stream` columns: a short number on SQLite, the table's id on PostgreSQL."""
 
 
-def define_table(name: str, *columns: SchemaItem, **options: Any) -> Table:
+def define_table(name: str, *columns: SchemaItem, **options: Any) -> sa.Table:
     """Declare a table that is the same in both databases."""
-    table = Table(name, metadata, *columns, **options)
+    table = sa.Table(name, metadata, *columns, **options)
     table.to_metadata(postgres)
     return table
 
 
 # `cosigned` counts how often signature lines were added to a checkpoint of the table: other nodes
 # learn from it, beside the version, that there is something to read.
-stream = Table(
+stream = sa.Table(
     "stream",
     metadata,
-    Column("id", Number, primary_key=True),
-    Column("table_id", LargeBinary(16), nullable=False, unique=True),
-    Column("version", Number, nullable=False),
-    Column("projected", Number, nullable=False),
-    Column("cosigned", Number, nullable=False, server_default="0"),
-    Index("ix_stream_behind", "id", sqlite_where=text("version > projected")),
+    sa.Column("id", Number, primary_key=True),
+    sa.Column("table_id", sa.LargeBinary(16), nullable=False, unique=True),
+    sa.Column("version", Number, nullable=False),
+    sa.Column("projected", Number, nullable=False),
+    sa.Column("cosigned", Number, nullable=False, server_default="0"),
+    sa.Index("ix_stream_behind", "id", sqlite_where=sa.text("version > projected")),
 )
 
 
@@ -82,17 +68,17 @@ def _content() -> list[SchemaItem]:
     `commitment` is the salted hash of the hidden part; leaf and root follow from the row, so
     neither is stored. A command's id and digest are on the first event of its append.
     """
-    given = text("command IS NOT NULL")
+    given = sa.text("command IS NOT NULL")
     return [
-        Column("type", Text, nullable=False),
-        Column("schema", Integer, nullable=False),
-        Column("at", Number, nullable=False),
-        Column("public", Text, nullable=False),
-        Column("commitment", LargeBinary(32)),
-        Column("hidden", LargeBinary),
-        Column("command", Text),
-        Column("digest", LargeBinary),
-        Index(
+        sa.Column("type", sa.Text, nullable=False),
+        sa.Column("schema", sa.Integer, nullable=False),
+        sa.Column("at", Number, nullable=False),
+        sa.Column("public", sa.Text, nullable=False),
+        sa.Column("commitment", sa.LargeBinary(32)),
+        sa.Column("hidden", sa.LargeBinary),
+        sa.Column("command", sa.Text),
+        sa.Column("digest", sa.LargeBinary),
+        sa.Index(
             "ix_event_command",
             "stream",
             "command",
@@ -100,32 +86,32 @@ def _content() -> list[SchemaItem]:
             sqlite_where=given,
             postgresql_where=given,
         ),
-        Index(
+        sa.Index(
             "ix_event_lasting",
             "stream",
             "version",
-            sqlite_where=text(LASTING),
-            postgresql_where=text(LASTING),
+            sqlite_where=sa.text(LASTING),
+            postgresql_where=sa.text(LASTING),
         ),
     ]
 
 
-event = Table(
+event = sa.Table(
     "event",
     metadata,
-    Column("id", Number, primary_key=True),
-    Column("stream", Number, ForeignKey("stream.id"), nullable=False),
-    Column("version", Number, nullable=False),
+    sa.Column("id", Number, primary_key=True),
+    sa.Column("stream", Number, sa.ForeignKey("stream.id"), nullable=False),
+    sa.Column("version", Number, nullable=False),
     *_content(),
-    UniqueConstraint("stream", "version"),
+    sa.UniqueConstraint("stream", "version"),
 )
 
-checkpoint = Table(
+checkpoint = sa.Table(
     "checkpoint",
     metadata,
-    Column("stream", Number, ForeignKey("stream.id"), primary_key=True),
-    Column("size", Number, primary_key=True),
-    Column("note", Text, nullable=False),
+    sa.Column("stream", Number, sa.ForeignKey("stream.id"), primary_key=True),
+    sa.Column("size", Number, primary_key=True),
+    sa.Column("note", sa.Text, nullable=False),
 )
 
 # `behind` is true of each stream whose events may not all be projected: a trigger sets it when an
@@ -134,46 +120,46 @@ checkpoint = Table(
 # PostgreSQL updates the row within its page (HOT), if the fill factor leaves room.
 # No reference from event to stream on PostgreSQL: each row would lock and look up the row that the
 # same statement has updated.
-Table(
+sa.Table(
     "stream",
     postgres,
-    Column("id", Key, primary_key=True),
-    Column("table_id", LargeBinary(16), Computed("id", persisted=True)),
-    Column("version", Number, nullable=False),
-    Column("projected", Number, nullable=False),
-    Column("cosigned", Number, nullable=False, server_default="0"),
-    Column("behind", Boolean, nullable=False, server_default=text("true")),
-    Index("ix_stream_behind", "id", postgresql_where=text("behind")),
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("table_id", sa.LargeBinary(16), sa.Computed("id", persisted=True)),
+    sa.Column("version", Number, nullable=False),
+    sa.Column("projected", Number, nullable=False),
+    sa.Column("cosigned", Number, nullable=False, server_default="0"),
+    sa.Column("behind", sa.Boolean, nullable=False, server_default=sa.text("true")),
+    sa.Index("ix_stream_behind", "id", postgresql_where=sa.text("behind")),
     postgresql_with={"fillfactor": 50},
 )
-Table(
+sa.Table(
     "event",
     postgres,
-    Column("stream", Key, primary_key=True),
-    Column("version", Number, primary_key=True),
+    sa.Column("stream", Key, primary_key=True),
+    sa.Column("version", Number, primary_key=True),
     *_content(),
 )
-Table(
+sa.Table(
     "checkpoint",
     postgres,
-    Column("stream", Key, primary_key=True),
-    Column("size", Number, primary_key=True),
-    Column("note", Text, nullable=False),
+    sa.Column("stream", Key, primary_key=True),
+    sa.Column("size", Number, primary_key=True),
+    sa.Column("note", sa.Text, nullable=False),
 )
 
 # Named metadata of the house, above all the check values of its keys: never a key.
 define_table(
     "house",
-    Column("name", Text, primary_key=True),
-    Column("value", LargeBinary, nullable=False),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.LargeBinary, nullable=False),
 )
 
 # The network from which a game table was opened, as a keyed digest. A rebuild leaves it alone, and
 # a row goes when its table is archived.
 define_table(
     "opener",
-    Column("stream", Key, primary_key=True, autoincrement=False),
-    Column("digest", LargeBinary(16), nullable=False),
+    sa.Column("stream", Key, primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.LargeBinary(16), nullable=False),
     sqlite_with_rowid=False,
 )
 
@@ -185,47 +171,47 @@ define_table(
 # stored together here. `key` is the service key that opened it, NULL for all others.
 define_table(
     "feed",
-    Column("seq", Number, primary_key=True, autoincrement=False),
-    Column("of_stream", Key, nullable=False),
-    Column("first", Number, nullable=False),
-    Column("last", Number, nullable=False),
-    Column("key", Number),
-    Index("ix_feed_of_stream_seq", "of_stream", "seq"),
-    Index("ix_feed_key_seq", "key", "seq"),
+    sa.Column("seq", Number, primary_key=True, autoincrement=False),
+    sa.Column("of_stream", Key, nullable=False),
+    sa.Column("first", Number, nullable=False),
+    sa.Column("last", Number, nullable=False),
+    sa.Column("key", Number),
+    sa.Index("ix_feed_of_stream_seq", "of_stream", "seq"),
+    sa.Index("ix_feed_key_seq", "key", "seq"),
 )
 # `event`, of `event_stream` at `event_version`, is the newest row of `event` that was searched,
 # on SQLite; `scan` is the last stream that a scan of all has searched, NULL if none is under
 # way; `at` is when the search was last recorded, by the database's clock, on PostgreSQL.
 define_table(
     "feed_state",
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("seq", Number, nullable=False),
-    Column("event", Number, nullable=False),
-    Column("event_stream", Number, nullable=False),
-    Column("event_version", Number, nullable=False),
-    Column("scan", Key),
-    Column("at", Number, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seq", Number, nullable=False),
+    sa.Column("event", Number, nullable=False),
+    sa.Column("event_stream", Number, nullable=False),
+    sa.Column("event_version", Number, nullable=False),
+    sa.Column("scan", Key),
+    sa.Column("at", Number, nullable=False),
 )
 
 define_table(
     "table_savepoint",
-    Column("stream", Key, primary_key=True, autoincrement=False),
-    Column("version", Number, nullable=False),
-    Column("format", Integer, nullable=False),
-    Column("code", LargeBinary(CODE_BYTES), nullable=False),
-    Column("sealed", LargeBinary, nullable=False),
+    sa.Column("stream", Key, primary_key=True, autoincrement=False),
+    sa.Column("version", Number, nullable=False),
+    sa.Column("format", sa.Integer, nullable=False),
+    sa.Column("code", sa.LargeBinary(CODE_BYTES), nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
 )
 
 # Which seat a user or ticket got.
 define_table(
     "seat_subject",
-    Column("stream", Key, primary_key=True, autoincrement=False),
-    Column("digest", LargeBinary(DIGEST_BYTES), primary_key=True),
-    Column("seat", Number, nullable=False),
-    Column("version", Number, nullable=False),
-    Column("request", LargeBinary(DIGEST_BYTES)),
-    Column("key", Number),
-    Column("subject", Text),
+    sa.Column("stream", Key, primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.LargeBinary(DIGEST_BYTES), primary_key=True),
+    sa.Column("seat", Number, nullable=False),
+    sa.Column("version", Number, nullable=False),
+    sa.Column("request", sa.LargeBinary(DIGEST_BYTES)),
+    sa.Column("key", Number),
+    sa.Column("subject", sa.Text),
     sqlite_with_rowid=False,
 )
 
@@ -233,115 +219,128 @@ define_table(
 
 define_table(
     "journal",
-    Column("at", Number, primary_key=True, autoincrement=False),
-    Column("id", LargeBinary(8), primary_key=True),
-    Column("who", Text, nullable=False),
-    Column("what", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("details", Text, nullable=False),
+    sa.Column("at", Number, primary_key=True, autoincrement=False),
+    sa.Column("id", sa.LargeBinary(8), primary_key=True),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("what", sa.Text, nullable=False),
+    sa.Column("target", sa.Text, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("details", sa.Text, nullable=False),
 )
 define_table(
     "disabled",
-    Column("target", Text, primary_key=True),
-    Column("at", Number, nullable=False),
-    Column("why", Text, nullable=False),
+    sa.Column("target", sa.Text, primary_key=True),
+    sa.Column("at", Number, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
 )
 # A game table is a short number on SQLite, and its id on PostgreSQL.
 define_table(
     "archived",
-    Column("stream", Key, primary_key=True, autoincrement=False),
-    Column("size", Number, nullable=False),
-    Column("root", LargeBinary(32), nullable=False),
-    Column("house_key", LargeBinary(32), nullable=False),
-    Column("file", Text, nullable=False),
-    Column("length", Number, nullable=False),
-    Column("sha256", LargeBinary(32), nullable=False),
-    Column("closed_at", Number, nullable=False),
-    Column("at", Number, nullable=False),
+    sa.Column("stream", Key, primary_key=True, autoincrement=False),
+    sa.Column("size", Number, nullable=False),
+    sa.Column("root", sa.LargeBinary(32), nullable=False),
+    sa.Column("house_key", sa.LargeBinary(32), nullable=False),
+    sa.Column("file", sa.Text, nullable=False),
+    sa.Column("length", Number, nullable=False),
+    sa.Column("sha256", sa.LargeBinary(32), nullable=False),
+    sa.Column("closed_at", Number, nullable=False),
+    sa.Column("at", Number, nullable=False),
 )
 
 # Nodes
 
 define_table(
     "node",
-    Column("id", LargeBinary(8), primary_key=True),
-    Column("at", Number, nullable=False),
+    sa.Column("id", sa.LargeBinary(8), primary_key=True),
+    sa.Column("at", Number, nullable=False),
 )
 define_table(
     "presence",
-    Column("table_id", LargeBinary(16), primary_key=True),
-    Column("node", LargeBinary(8), primary_key=True),
-    Column("seats", Text, nullable=False),
-    Column("watching", Integer, nullable=False),
-    Index("ix_presence_node", "node"),
+    sa.Column("table_id", sa.LargeBinary(16), primary_key=True),
+    sa.Column("node", sa.LargeBinary(8), primary_key=True),
+    sa.Column("seats", sa.Text, nullable=False),
+    sa.Column("watching", sa.Integer, nullable=False),
+    sa.Index("ix_presence_node", "node"),
 )
 
 # Other people's servers
 
 define_table(
     "service_key",
-    Column("id", Number, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("digest", LargeBinary(32), nullable=False, unique=True),
-    Column("rights", Text, nullable=False),
-    Column("created_at", Number, nullable=False),
-    Column("revoked_at", Number),
+    sa.Column("id", Number, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
+    sa.Column("rights", sa.Text, nullable=False),
+    sa.Column("created_at", Number, nullable=False),
+    sa.Column("revoked_at", Number),
 )
 # Written before the table's first event, so that no event of it is without its key.
 define_table(
     "service_table",
-    Column("table_id", LargeBinary(16), primary_key=True),
-    Column("key", Number, nullable=False),
-    Column("ref", Text),
-    UniqueConstraint("key", "ref"),
-    Index("ix_service_table_key_table_id", "key", "table_id"),
+    sa.Column("table_id", sa.LargeBinary(16), primary_key=True),
+    sa.Column("key", Number, nullable=False),
+    sa.Column("ref", sa.Text),
+    sa.UniqueConstraint("key", "ref"),
+    sa.Index("ix_service_table_key_table_id", "key", "table_id"),
+)
+# The links to a table's broadcast that were made and not taken back: one of each service key, and
+# the host's, whose owner is 0. Numbers are random, so that none is ever valid again.
+define_table(
+    "broadcast_link",
+    sa.Column("table_id", sa.LargeBinary(16), primary_key=True),
+    sa.Column("owner", Number, primary_key=True, autoincrement=False),
+    sa.Column("number", Number, nullable=False),
 )
 define_table(
     "webhook",
-    Column("id", Number, primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("key", Number, nullable=False),
-    Column("types", Text, nullable=False),
-    Column("signing", Text, nullable=False),
-    Column("secret", LargeBinary, nullable=False),
-    Column("allow_private", Integer, nullable=False),
-    Column("position", Text, nullable=False),
-    Column("created_at", Number, nullable=False),
-    Column("failing_since", Number),
-    Column("problem", Text, nullable=False),
-    Column("disabled_at", Number),
-    Column("owner", LargeBinary(8)),
-    Column("lease", Number, nullable=False),
+    sa.Column("id", Number, primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("key", Number, nullable=False),
+    sa.Column("types", sa.Text, nullable=False),
+    sa.Column("signing", sa.Text, nullable=False),
+    sa.Column("secret", sa.LargeBinary, nullable=False),
+    sa.Column("allow_private", sa.Integer, nullable=False),
+    sa.Column("position", sa.Text, nullable=False),
+    sa.Column("created_at", Number, nullable=False),
+    sa.Column("failing_since", Number),
+    sa.Column("problem", sa.Text, nullable=False),
+    sa.Column("disabled_at", Number),
+    sa.Column("owner", sa.LargeBinary(8)),
+    sa.Column("lease", Number, nullable=False),
 )
 
 # Read models
 
-_TYPES: dict[Any, Any] = {StreamId: Key, int: Integer, Long: Number, str: Text}
+_TYPES: dict[Any, Any] = {
+    StreamId: Key,
+    int: sa.Integer,
+    Long: Number,
+    str: sa.Text,
+}
 
 
 def _define(model: Model, *more: SchemaItem) -> None:
-    columns: list[Column[Any]] = []
+    columns: list[sa.Column[Any]] = []
     for name, kind, null in model.types():
         options: dict[str, Any] = {"nullable": null}
         if name in model.key:
             options = {"primary_key": True, "autoincrement": False}
-        columns.append(Column(name, _TYPES[kind], **options))
+        columns.append(sa.Column(name, _TYPES[kind], **options))
     define_table(model.name, *columns, *more, sqlite_with_rowid=False)
 
 
-_OPEN = text("closed_at IS NULL")
+_OPEN = sa.text("closed_at IS NULL")
 _MORE = {
     "tables": (
         # For the lobby: the newest open tables.
-        Index("ix_tables_opened_at", "opened_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
+        sa.Index("ix_tables_opened_at", "opened_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
         # For `dealer tables`: the newest ones, closed or not.
-        Index("ix_tables_opened_at_stream", "opened_at", "stream"),
+        sa.Index("ix_tables_opened_at_stream", "opened_at", "stream"),
     )
 }
 for _each in MODELS:
     _define(_each, *_MORE.get(_each.name, ()))
 
 # A shard cannot enforce uniqueness over all tables, and `stream` is unique already.
-UniqueConstraint(metadata.tables["tables"].c.table_id)
-Index("ix_tables_table_id", postgres.tables["tables"].c.table_id)
+sa.UniqueConstraint(metadata.tables["tables"].c.table_id)
+sa.Index("ix_tables_table_id", postgres.tables["tables"].c.table_id)

@@ -14,16 +14,7 @@ from dealer.game import events
 from dealer.game.events import Event
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Player, Round, Shuffle, Table, evolve
-from dealer.projector.changes import (
-    Changes,
-    EntropyGathered,
-    FaceShown,
-    InconsistentEvent,
-    SeatFreed,
-    ShuffleEnded,
-    StreamKey,
-    TableReached,
-)
+from dealer.projector import changes
 from dealer.projector.models import MoveRow, RoundRow, SeatRow, ShuffleRow, TableRow
 from dealer.proof.canonical import dump
 
@@ -31,7 +22,9 @@ TimedEvent = tuple[Event, int]
 """An event and its time in milliseconds; its version follows from the ones before it."""
 
 
-def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) -> Changes:
+def fold(
+    stream: changes.StreamKey, table: Table, timed_events: Iterable[TimedEvent]
+) -> changes.Changes:
     """The rows that the events change, which close no round; `table` becomes the state after them.
 
     `table` needs the open round and the version only; players who sat down before the round opened
@@ -45,7 +38,7 @@ def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) ->
                 rule(folding, event, at)
             evolve(table, event, at, public=True)
         except (ValueError, KeyError, IndexError) as error:
-            raise InconsistentEvent(version, error) from error
+            raise changes.InconsistentEvent(version, error) from error
     return folding.finish()
 
 
@@ -55,10 +48,10 @@ class Folding:
     RULES: ClassVar[dict[type[Event], Callable[[Any, Any, int], None]]] = {}
     """The method that adds an event's rows, before the event is applied to `table`."""
 
-    def __init__(self, stream: StreamKey, table: Table) -> None:
+    def __init__(self, stream: changes.StreamKey, table: Table) -> None:
         self.stream = stream
         self.table = table
-        self.changes = Changes()
+        self.changes = changes.Changes()
         # Each stack that changed: the lowest place that did, and how many cards it had before.
         self._touched: dict[str, tuple[int, int]] = {}
         self._opened_rounds: int | None = None
@@ -70,7 +63,7 @@ class Folding:
             rule(self, event, at)
         evolve(self.table, event, at)
 
-    def finish(self) -> Changes:
+    def finish(self) -> changes.Changes:
         """The changes, once the last event was applied: also of the stacks."""
         round_ = self.table.round
         for stack, (lowest, before) in self._touched.items():
@@ -91,9 +84,9 @@ class Folding:
         self.changes.update(self.reached(self.table.version))
         return self.changes
 
-    def reached(self, version: int) -> TableReached:
+    def reached(self, version: int) -> changes.TableReached:
         """The change of the table's own row, which has this version then."""
-        return TableReached(version, self._opened_rounds, self._closed_at, self.stream.id)
+        return changes.TableReached(version, self._opened_rounds, self._closed_at, self.stream.id)
 
     @property
     def version(self) -> int:
@@ -141,7 +134,7 @@ class Folding:
     def seat_left(self, event: events.SeatGivenUp, at: int) -> None:
         # Who sat down before the round opened is missing in the state, and not needed otherwise.
         self.table.seats.setdefault(event.seat, Player("", None, 0))
-        freed = SeatFreed(self.version, at, self.stream.id, event.seat, self.version)
+        freed = changes.SeatFreed(self.version, at, self.stream.id, event.seat, self.version)
         self.changes.update(freed)
 
     # Rounds and shuffles
@@ -165,7 +158,9 @@ class Folding:
     def entropy_closed(self, event: events.EntropyClosed, at: int) -> None:
         committed = len(self.shuffle.digests)
         stream = self.stream.id
-        self.changes.update(EntropyGathered(self.version, committed, stream, event.round, event.k))
+        self.changes.update(
+            changes.EntropyGathered(self.version, committed, stream, event.round, event.k)
+        )
 
     def shuffle_voided(self, event: events.ShuffleVoided, at: int) -> None:
         self._end_shuffle("voided", None, at)
@@ -180,7 +175,7 @@ class Folding:
 
     def _end_shuffle(self, outcome: str, first: int | None, at: int) -> None:
         round_, shuffle = self.round, self.shuffle
-        ended = ShuffleEnded(
+        ended = changes.ShuffleEnded(
             outcome, self.version, at, len(shuffle.nonces), first,
             self.stream.id, round_.number, shuffle.k,
         )  # fmt: skip
@@ -237,7 +232,7 @@ class Folding:
         """Also write the face to the earlier moves of the round, which are without it."""
         self.shown(event, at)
         began, stream = self.table.round_versions[-1], self.stream.id
-        self.changes.update(FaceShown(event.card, stream, began, self.version, event.slot))
+        self.changes.update(changes.FaceShown(event.card, stream, began, self.version, event.slot))
 
     def cut(self, event: events.StackCut, at: int) -> None:
         self.touch(event.stack, 0)

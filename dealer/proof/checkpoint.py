@@ -25,19 +25,8 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dealer.errors import NoteFault
+from dealer.proof import note as notes
 from dealer.proof.concatenation import be64
-from dealer.proof.note import (
-    COSIGNATURE,
-    ED25519,
-    SPACES,
-    TIME_MAX,
-    Signature,
-    Verifier,
-    cosigned,
-    split_note,
-    unbase64,
-    write,
-)
 from dealer.proof.note import read_line as read_signature
 
 __all__ = [
@@ -60,7 +49,7 @@ ROOT_BYTES = 32
 SIZE_MAX = 2**53 - 1
 
 _size = re.compile(r"0|[1-9][0-9]{0,15}").fullmatch
-_origin = re.compile(f"[^+{SPACES}]+/t/([0-9a-f]{{32}})").fullmatch
+_origin = re.compile(f"[^+{notes.SPACES}]+/t/([0-9a-f]{{32}})").fullmatch
 
 
 class Checkpoint(NamedTuple):
@@ -70,7 +59,7 @@ class Checkpoint(NamedTuple):
     size: int
     root: bytes
     text: str
-    signatures: list[Signature]
+    signatures: list[notes.Signature]
 
 
 class Signer:
@@ -82,13 +71,13 @@ class Signer:
 
     def vkey(self, origin: str) -> str:
         """The house's verifier key for an origin, in C2SP's text form."""
-        return Verifier(origin, ED25519, self.public_key).vkey
+        return notes.Verifier(origin, notes.ED25519, self.public_key).vkey
 
     def sign(self, *, origin: str, size: int, root: bytes) -> str:
         """The signed note of a checkpoint; `root` has 32 bytes."""
         text = f"{origin}\n{size}\n{b64encode(root).decode()}\n"
-        verifier = Verifier(origin, ED25519, self.public_key)
-        return f"{text}\n{write(verifier, self._key.sign(text.encode()))}"
+        verifier = notes.Verifier(origin, notes.ED25519, self.public_key)
+        return f"{text}\n{notes.write(verifier, self._key.sign(text.encode()))}"
 
 
 class Cosigner:
@@ -110,12 +99,12 @@ class Cosigner:
         NoteFault for a malformed note.
         """
         message = _message(read_checkpoint(note), time)
-        return write(player(self.public_key), be64(time) + self._key.sign(message))
+        return notes.write(player(self.public_key), be64(time) + self._key.sign(message))
 
 
-def player(key: bytes) -> Verifier:
+def player(key: bytes) -> notes.Verifier:
     """The verifier of cosignatures by a player's `key`, 32 bytes."""
-    return Verifier(f"player/{key.hex()}", COSIGNATURE, key)
+    return notes.Verifier(f"player/{key.hex()}", notes.COSIGNATURE, key)
 
 
 def is_origin(text: str) -> bool:
@@ -130,14 +119,14 @@ def table_of(origin: str) -> str:
 
 def read_checkpoint(note: str) -> Checkpoint:
     """Parse a note without verifying it; raises NoteFault if it is not a checkpoint."""
-    text, signatures = split_note(note)
+    text, signatures = notes.split_note(note)
     lines = text.split("\n")
     if len(lines) != 4 or not lines[0]:
         raise NoteFault("A checkpoint consists of an origin, a size and a root.")
     origin, size, root = lines[:3]
     if not _size(size) or int(size) > SIZE_MAX:
         raise NoteFault("The size of a checkpoint is not a plain decimal number.")
-    raw = unbase64(root)
+    raw = notes.unbase64(root)
     if len(raw) != ROOT_BYTES:
         raise NoteFault("The root of a checkpoint does not have 32 bytes.")
     return Checkpoint(origin, int(size), raw, text, signatures)
@@ -145,7 +134,7 @@ def read_checkpoint(note: str) -> Checkpoint:
 
 def check_house(checkpoint: Checkpoint, *, key: bytes) -> None:
     """Raise NoteFault unless the house's `key`, 32 bytes, signed the checkpoint."""
-    house = Verifier(checkpoint.origin, ED25519, key)
+    house = notes.Verifier(checkpoint.origin, notes.ED25519, key)
     if not house.signed(checkpoint.text, checkpoint.signatures):
         raise NoteFault("The house's key did not sign this checkpoint.")
 
@@ -192,6 +181,6 @@ def attach_once(note: str, line: str, *, key: bytes) -> str:
 
 
 def _message(checkpoint: Checkpoint, time: int) -> bytes:
-    if not 0 <= time <= TIME_MAX:
+    if not 0 <= time <= notes.TIME_MAX:
         raise NoteFault("The time of a cosignature is 0 to 2^63-1 seconds.")
-    return cosigned(checkpoint.text, time)
+    return notes.cosigned(checkpoint.text, time)

@@ -21,14 +21,8 @@ from dealer.service.clock import clock_skew
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.maintenance import MaintenanceMode
 from dealer.service.identity.admin import record_schema
+from dealer.service.operations import restore_check
 from dealer.service.operations.close_tables import AutoClose
-from dealer.service.operations.restore_check import (
-    CloseProgress,
-    close_if_restored,
-    keep_mark,
-    log_id,
-    require_unused,
-)
 from dealer.service.service import DEFAULTS, Service, ServiceOptions
 
 log_ = logging.getLogger(__name__)
@@ -45,7 +39,7 @@ async def open_service(
     close_empty_ms: int = 0,
     close_idle_ms: int = 0,
     close_decks_ms: int = 0,
-    progress: CloseProgress | None = None,
+    progress: restore_check.CloseProgress | None = None,
     **log: Any,
 ) -> AsyncIterator[Service]:
     """The service over the database at this address; an SQLite file is created if it is missing.
@@ -74,7 +68,7 @@ async def open_service(
         closer = AutoClose(
             service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
         )
-        progress = progress or CloseProgress()
+        progress = progress or restore_check.CloseProgress()
         async with _background(service, closer), _followers(service, opened, progress):
             yield service
 
@@ -103,7 +97,7 @@ async def _open_log(
         async with await Log.open(database, **settings) as log:
             identity = await log.reader.fence(databases)  # before anything is written
             if not await key_checks(log):
-                require_unused(lines, database=log.name, key=str(file))
+                restore_check.require_unused(lines, database=log.name, key=str(file))
             keys = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
             mark = await asyncio.to_thread(
                 HighWaterMark.take, file, fresh=secrets.token_bytes(16), folder=marks
@@ -177,12 +171,14 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
 
 @asynccontextmanager
 async def _followers(
-    service: Service, opened: _Opened, progress: CloseProgress
+    service: Service, opened: _Opened, progress: restore_check.CloseProgress
 ) -> AsyncIterator[None]:
     """What follows the log: the feed, webhooks and the mark, once a restored log was handled."""
     log, mark = opened.log, opened.mark
     folder = None if mark is None else mark.folder
-    generation = await close_if_restored(service, log, opened.lines, progress, folder=folder)
+    generation = await restore_check.close_if_restored(
+        service, log, opened.lines, progress, folder=folder
+    )
     # After the check: what it wrote, and the generation, determine the positions.
     await service.feed.open()
     works = BackgroundTasks()
@@ -192,8 +188,8 @@ async def _followers(
         if mark is not None:
             # Not before: the marks of what closed the tables would replace those that name the
             # lost events, and after a crash these would not be missed.
-            mark.begin(await log_id(log), generation)
-            works.start(keep_mark(mark, log))
+            mark.begin(await restore_check.log_id(log), generation)
+            works.start(restore_check.keep_mark(mark, log))
         yield
     finally:
         await works.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from time import monotonic_ns
 
 from dealer.eventlog import ReadOnlyLog
 
@@ -29,6 +30,28 @@ def utc_ns() -> int:
 def utc_ms() -> int:
     """The system's wall clock."""
     return time.time_ns() // 1_000_000
+
+
+def elapsed_ms() -> int:
+    """Milliseconds since some moment; it only runs, and is never set."""
+    return monotonic_ns() // 1_000_000
+
+
+class SteadyClock:
+    """The wall clock without the steps forward that it has made since: ms since 1970.
+
+    No faster than `elapsed`, so that a clock that is put right leaves it behind until the next
+    start. It has to be read regularly.
+    """
+
+    def __init__(self, wall: Clock, elapsed: Clock) -> None:
+        self._wall, self._elapsed = wall, elapsed
+        self._least = wall() - elapsed()
+
+    def __call__(self) -> int:
+        elapsed = self._elapsed()
+        self._least = min(self._least, self._wall() - elapsed)
+        return elapsed + self._least
 
 
 async def clock_skew(log: ReadOnlyLog, now: Clock) -> str | None:

@@ -24,7 +24,7 @@ from dealer.game.rules import PRACTICE, for_new_table
 from dealer.game.state import Round
 from dealer.projector.queries import FINISHED
 from dealer.projector.scheduler import ProjectionScheduler
-from dealer.service.clock import Clock, utc_ms
+from dealer.service.clock import Clock, SteadyClock, elapsed_ms, utc_ms
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.commit_stats import CommitStats
 from dealer.service.commands.executor import CommandExecutor
@@ -37,20 +37,16 @@ from dealer.service.identity.service_tables import Owner, ServiceJournal, Servic
 from dealer.service.identity.tokens import Tickets, TokenKeys
 from dealer.service.nodes.head_poller import HeadPoller
 from dealer.service.nodes.presence import SharedPresence
+from dealer.service.reading.broadcasts import Broadcasts
 from dealer.service.reading.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
 from dealer.service.reading.checkpoints import Checkpoints
 from dealer.service.reading.consistency import ConsistencyProofs
 from dealer.service.reading.lobby import PER_NETWORK, Lobby, Openers
 from dealer.service.reading.past_states import PastStates
+from dealer.service.tables import execution as executions
 from dealer.service.tables.archive import ArchiveFolder, require_here
 from dealer.service.tables.cache import BYTES, TABLES, TableCache
 from dealer.service.tables.event_reader import EventReader
-from dealer.service.tables.execution import (
-    CommandExecution,
-    CommandResult,
-    IdempotencyKey,
-    OnResult,
-)
 from dealer.service.tables.insecure_decks import InsecureDecks
 from dealer.service.tables.live_table import LiveTable, Notices
 from dealer.service.tables.loading import Loader
@@ -165,6 +161,10 @@ class Service:
         self.checkpoints = Checkpoints(log, self.lifecycle, self.executor, self.tasks, self.notices)
         self.consistency = ConsistencyProofs(log, self.damaged)
         self.past_states = PastStates(log, secrets_of_rounds, self.damaged)
+        clock = SteadyClock(options.clock, elapsed_ms)
+        self.broadcasts = Broadcasts(
+            log, self.lifecycle, self.reader, self.executor, self.service_keys, self.tokens, clock
+        )
         self.openers = Openers(log, keys)
         self.lobby = Lobby(log, self.openers, per_network=options.per_network)
         self.finished = Lobby(log, self.openers, per_network=options.per_network, listed=FINISHED)
@@ -210,7 +210,7 @@ class Service:
             self.recent.release(live_table.id)
         self.tables.weigh(live_table)
 
-    async def was_opened(self, key: IdempotencyKey | None) -> bool:
+    async def was_opened(self, key: executions.IdempotencyKey | None) -> bool:
         """Whether `open_table` has opened a table with this key, by which alone it finds it."""
         table, _ = await id_and_key(key, self.log, self.keys, now=self.now())
         return key is not None and await self.log.head(table) is not None
@@ -219,11 +219,11 @@ class Service:
         self,
         rules: Mapping[str, Any],
         *,
-        key: IdempotencyKey | None = None,
+        key: executions.IdempotencyKey | None = None,
         address: str = "",
         owner: Owner | None = None,
         laid_out: Round | None = None,
-    ) -> tuple[LiveTable, CommandResult]:
+    ) -> tuple[LiveTable, executions.CommandResult]:
         """Open a table. An unguessable `cmd` that is sent again finds the table that it opened.
 
         `address` is the client's; only a keyed digest of its network is stored, for the lobby. The
@@ -261,27 +261,27 @@ class Service:
 
     # Commands
 
-    def submit(self, live_table: LiveTable, command: Command, done: OnResult) -> None:
+    def submit(self, live_table: LiveTable, command: Command, done: executions.OnResult) -> None:
         """Decide a command now; `done` is called once its events are on disk, or with the error.
 
         It is called exactly once, also with what goes wrong here: nothing is raised.
         """
-        self.processor.submit(live_table, CommandExecution(command=command, done=done))
+        self.processor.submit(live_table, executions.CommandExecution(command=command, done=done))
 
     async def execute(
         self,
         live_table: LiveTable,
         command: Command,
         *,
-        key: IdempotencyKey | None = None,
+        key: executions.IdempotencyKey | None = None,
         expect: int | None = None,
-    ) -> CommandResult:
+    ) -> executions.CommandResult:
         """`submit`, awaited; raises the refusal.
 
         A command whose table is past version `expect` is refused. So is one whose `key` was used
         with other content.
         """
-        execution = CommandExecution(command=command, key=key, expect=expect)
+        execution = executions.CommandExecution(command=command, key=key, expect=expect)
         return await self.processor.execute(live_table, execution)
 
     # Reading

@@ -93,6 +93,12 @@ export interface House {
   /** Follow a table as a spectator. */
   watch(table: string, options?: { key?: string }): Promise<RemoteTable>;
   /**
+   * Watch what each player has seen, as late as the table's rule `broadcast` says; `link` is the
+   * address `…/tables/<id>/broadcast#<secret>`. Rejects with the refusal `bad_token` for a link that
+   * is not valid, and `too_early` before the broadcast has begun.
+   */
+  broadcast(link: string): Promise<RemoteTable>;
+  /**
    * Follow a table with the stored tokens, as seat or host, or otherwise as a spectator. A page
    * calls this when it is loaded; `join` then takes a seat. `token` is that of a seat from another
    * device (`RemoteTable.token`), whose place this client takes.
@@ -176,6 +182,8 @@ export interface Rules extends Partial<Record<Action, Who>> {
   preset?: "free" | "dealer" | "shared";
   join?: "anyone" | "invite";
   watch?: "anyone" | "nobody";
+  /** Seconds after which hands are shown by broadcast links; without it they never are. */
+  broadcast?: number;
   entropy?: "players" | "house";
   deck?: Deck;
   seats?: number;
@@ -416,6 +424,13 @@ export interface RemoteTable {
    * Refused (`bad_request`) without such a version.
    */
   stateAt(version: number): Promise<TableState>;
+  /**
+   * The path of the table's broadcast, for its host or service: the same until `revokeBroadcast`.
+   * Rejects with Refused (`bad_request`) at a table without the rule `broadcast`.
+   */
+  broadcastLink(): Promise<string>;
+  /** Take back the link, which ends those who watch by it; whether there was one. */
+  revokeBroadcast(): Promise<boolean>;
   /** The path of the table's bundle, for a verifier, and the current version. */
   bundle(): Promise<{ url: string; version: number }>;
   /** Cosign one of `checkpoints` with this player's key; its size. */

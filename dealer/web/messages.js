@@ -86,10 +86,17 @@ export class Formatter {
    * @param {boolean} [rtl] whether the language is written from right to left
    */
   constructor(locale, rtl = false) {
+    this.locale = locale;
     this.#number = new Intl.NumberFormat(locale);
     this.#plurals = new Intl.PluralRules(locale);
     this.#list = new Intl.ListFormat(locale);
     this.#rtl = rtl;
+  }
+
+  /** A number of units, in words. */
+  quantity(value, unit) {
+    const how = /** @type {const} */ ({ style: "unit", unitDisplay: "long" });
+    return new Intl.NumberFormat(this.locale, { ...how, unit }).format(value);
   }
 
   /**

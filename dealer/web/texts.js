@@ -40,6 +40,9 @@ export const list = (values) => formatter.list(values);
 /** A number as the language writes it. */
 export const number = (value) => formatter.number(value);
 
+/** "5 minutes", in the language of the page; `unit` is as in `Intl.NumberFormat`. */
+export const quantity = (value, unit) => formatter.quantity(value, unit);
+
 /** A message that may have placeholders, with their values. */
 export const fill = (text, values) => (typeof text === "function" ? text(values) : text);
 

@@ -54,6 +54,8 @@ export interface Report {
   fault: FaultReport | null;
   /** Null unless it is a practice table, whose first shuffle laid cards out: no fair deal. */
   practice: Practice | null;
+  /** Seconds after which hands were shown by a link to the table's broadcast; null if never. */
+  broadcast: number | null;
   remarks: Remarks;
   /** The recomputed swaps of closed rounds. */
   swaps: Swap[];

@@ -99,6 +99,7 @@ export async function verify(
   const report = {
     fault: null,
     practice: null, // of a practice table: { table, round, version, root, source }
+    broadcast: null, // seconds after which hands were shown by a link, if the rules say so
     remarks: noRemarks(),
     swaps: [], // of closed rounds: { version, round, k, step, i, j, words, cards }
     seals: [], // of closed rounds: the first slot of each; a shuffle of one card has no swap
@@ -115,6 +116,7 @@ export async function verify(
     const roots = await checkHeads(parts, key instanceof Uint8Array ? hex(key) : key, report);
     await checkSaved(parts, notes);
     report.practice = practiceOf(parts);
+    report.broadcast = broadcastOf(parts.leaves[0].public.rules);
     const compare = source === null ? null : await comparing(source, report.practice, parts.leaves);
     await replay(parts, roots, report, async (ledger, leaf) => {
       compare?.(ledger, leaf);
@@ -1784,6 +1786,11 @@ function practiceOf({ leaves }) {
   return { ...rule, source: "not given" };
 }
 
+/** Seconds after which a broadcast link shows what players have seen; null if never. */
+export function broadcastOf({ broadcast }) {
+  return Number.isInteger(broadcast) && broadcast >= 0 && broadcast <= 86400 ? broadcast : null;
+}
+
 /** Each card of the open round, by stack and place, and whether it lies face up. */
 const placementOf = ({ round }) =>
   [...round?.stacks ?? []].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([stack, cards]) =>
@@ -1972,6 +1979,10 @@ function counted(report) {
   const times = (count) => `${count} time${count === 1 ? "" : "s"}`;
   return [
     ...ofPractice(report),
+    ...(report.broadcast === null ? [] : [
+      `broadcast: by a rule of this table, hands were shown ${report.broadcast} seconds after each ` +
+        "event to those who had a link to its broadcast.",
+    ]),
     `Rounds: ${r.rounds}` +
       (r.open_rounds > 0 ? `, ${r.open_rounds} of them still open and so not proved.` : "."),
     `Shuffles: ${r.shuffles}, ${r.voided} of them voided, ${r.house_only} without any player's` +

@@ -23,15 +23,8 @@ from dealer.eventlog.keys import NONCE_BYTES, HouseKeys
 from dealer.eventlog.services import StoredWebhook, stored_webhooks
 from dealer.feed.feed import Feed
 from dealer.feed.pages import FeedFilter
+from dealer.webhooks import delivery as deliveries
 from dealer.webhooks.addresses import parse_url
-from dealer.webhooks.delivery import (
-    AHEAD,
-    SIGNINGS,
-    Delivery,
-    RequestCounts,
-    WebhookSigner,
-    run_together,
-)
 from dealer.webhooks.requests import HttpPoster
 
 POLL_SECONDS = 1.0
@@ -56,7 +49,7 @@ def _is_known(webhook: StoredWebhook) -> bool:
         parse_url(webhook.url, allow_private=bool(webhook.allow_private))
     except ConfigurationError:
         return False
-    return webhook.signing in SIGNINGS.values()
+    return webhook.signing in deliveries.SIGNINGS.values()
 
 
 class WebhookRunner:
@@ -96,8 +89,8 @@ class WebhookRunner:
         self._failures = defaultdict[int, LastingFailure](
             partial(LastingFailure, _log, "webhook delivery interrupted")
         )
-        self._deliveries: dict[int, Delivery] = {}
-        self.counts = RequestCounts()
+        self._deliveries: dict[int, deliveries.Delivery] = {}
+        self.counts = deliveries.RequestCounts()
         self.failing = 0
         self.disabled = 0
 
@@ -134,7 +127,7 @@ class WebhookRunner:
             if self._filter_of(webhook) is None or not _is_known(webhook):
                 continue
             if await self._run(services.claim_webhook, webhook, position=webhook.position):
-                work = self._guarded(webhook, WebhookSigner(webhook.signing, secret))
+                work = self._guarded(webhook, deliveries.WebhookSigner(webhook.signing, secret))
                 self._tasks[webhook.id] = asyncio.create_task(work)
 
     async def _secret(self, webhook: StoredWebhook) -> bytes | None:
@@ -151,13 +144,13 @@ class WebhookRunner:
             )
         return secret
 
-    async def _guarded(self, webhook: StoredWebhook, signed_by: WebhookSigner) -> None:
+    async def _guarded(self, webhook: StoredWebhook, signed_by: deliveries.WebhookSigner) -> None:
         """Deliver until the webhook is changed or switched off, or another node has it."""
         private = bool(webhook.allow_private)
         try:
             url = parse_url(webhook.url, allow_private=private)
             with closing(HttpPoster(url, allow_private=private)) as poster:
-                delivery = self._deliveries[webhook.id] = Delivery(
+                delivery = self._deliveries[webhook.id] = deliveries.Delivery(
                     webhook.position,
                     poster,
                     signed_by,
@@ -166,7 +159,7 @@ class WebhookRunner:
                     now=self._now,
                     failing_since=webhook.failing_since,
                 )
-                await run_together(
+                await deliveries.run_together(
                     (
                         self._read(webhook, delivery),
                         delivery.run(),
@@ -193,7 +186,7 @@ class WebhookRunner:
                 if not await self._run(services.renew_webhook, webhook):
                     return
 
-    async def _read(self, webhook: StoredWebhook, delivery: Delivery) -> None:
+    async def _read(self, webhook: StoredWebhook, delivery: deliveries.Delivery) -> None:
         """Give the delivery the feed's events; returns when all are delivered at a drain."""
         feed = self._feed
         try:
@@ -202,7 +195,7 @@ class WebhookRunner:
             await self._disable(webhook, str(error))
             return
         while (filter := self._filter_of(webhook)) is not None and not feed.head.closing:
-            await delivery.until_fewer_than(AHEAD)
+            await delivery.until_fewer_than(deliveries.AHEAD)
             page = await feed.reader.read(place, filter, limit=PAGE)
             place = page.place
             delivery.add(page.entries)
@@ -212,7 +205,7 @@ class WebhookRunner:
                 await feed.head.wait(place.seq - 1, seconds=RENEW_SECONDS)
         await delivery.until_fewer_than(1)
 
-    async def _store_regularly(self, webhook: StoredWebhook, delivery: Delivery) -> None:
+    async def _store_regularly(self, webhook: StoredWebhook, delivery: deliveries.Delivery) -> None:
         """Store each change; returns when this node is to deliver no more."""
         while True:
             await delivery.changed.wait()
@@ -221,7 +214,7 @@ class WebhookRunner:
                 return
             await asyncio.sleep(STORE_SECONDS)
 
-    async def _store(self, webhook: StoredWebhook, delivery: Delivery) -> bool:
+    async def _store(self, webhook: StoredWebhook, delivery: deliveries.Delivery) -> bool:
         """Store how far the delivery is, and what fails; False if this node delivers no more."""
         since, after = delivery.failing_since, delivery.position
         if delivery.gone or (since and 0 < self._give_up_ms <= self._now() - since):

@@ -41,7 +41,6 @@ ELSEWHERE = (
     "dealer lab run",  # test_lab.py, with fewer shuffles
     "dealer lab check",
     "dealer lab costs",
-    "dealer lab bits",
 )
 NEEDS_MORE = ("--url", "postgresql:", "$", "--forget")
 """A server, a variable of the shell, or a player of that name."""

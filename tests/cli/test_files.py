@@ -153,14 +153,3 @@ def test_a_bundle_on_standard_output(
     file = ask("export", played.closed, "-o", "./-", "--database", played.url)
     assert "verify ./-" in file.err
     assert (tmp_path / "-").read_text() == plain.out
-
-
-@pytest.mark.slow
-def test_counts_on_standard_output_have_the_report_beside_it(ask: Ask, tmp_path: Path) -> None:
-    command = ("lab", "run", "--deck", 4, "--shuffles", 2_000, "--source", "pcg64", "--seed", 5)
-    file = tmp_path / "counts.csv"
-    written = ask(*command, "--counts", file)
-    shown = ask(*command, "--counts", "-")
-    assert shown.code == written.code
-    assert shown.out == file.read_text()
-    assert "2,000 shuffles of 4 cards" in shown.err

@@ -1,13 +1,9 @@
-"""`dealer lab`: experiments, the check of all methods, real tables, and bits for other programs."""
+"""`dealer lab`: experiments, the check of all methods, and real tables."""
 
 from __future__ import annotations
 
 import asyncio
-import csv
-import hashlib
-import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dealer.cli import main
 from dealer.game.commands import Actor, CloseRound, CloseTable, OpenRound, StartShuffle
 from dealer.service.build import open_service
 from dealer.service.service import ServiceOptions
@@ -39,20 +34,6 @@ def test_run_prints_a_report(ask: Ask) -> None:
     assert sum("█" in line for line in answer.lines) == 24
     assert sum(line.startswith("orders, χ²") for line in answer.lines) == 1
     assert answer.lines[-1] == "No evidence of bias (at level 1e-06)."
-
-
-def test_counts_are_written_as_csv(ask: Ask, tmp_path: Path) -> None:
-    file = tmp_path / "new" / "counts.csv"
-    run = ("lab", "run", "--shuffles", 500, "--source", "mersenne", "--deck")
-    ask(*run, 6, "--counts", file)
-    rows = list(csv.DictReader(file.read_text().splitlines()))
-    assert [(row["place"], row["card"]) for row in rows] == [
-        (str(place), str(card)) for place in range(6) for card in range(6)
-    ]
-    assert sum(int(row["count"]) for row in rows) == 6 * 500
-    partial = ask(*run, 52, "--shuffle", "partial", "--steps", 3, "--counts", "-", "--json")
-    assert len(partial.out.splitlines()) == 1 + 3 * 52
-    assert "500 shuffles of 52 cards" in partial.err or '"shuffles"' in partial.err
 
 
 def test_a_biased_shuffle_exits_with_code_one(ask: Ask) -> None:
@@ -197,33 +178,8 @@ async def _many_rounds(url: str) -> str:
         return live_table.table_id
 
 
-def test_bits_are_the_words_of_the_tape(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dealer.game import tape
-
-    out = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, write_through=True))
-    with pytest.raises(SystemExit) as ended:
-        main(["lab", "bits", "--seed", "3", "--bytes", "200001"])
-    assert ended.value.code == 0
-    data = hashlib.shake_256(b"3").digest(416 + 64)
-    words = tape.words(secret=data[:416], nonces=[data[416:448]], root=data[448:], k=0, n=52)
-    expected = b"".join(next(words).to_bytes(2, "big") for _ in range(100_001))
-    assert out.getvalue() == expected[:200_001]
-
-
-def test_bits_end_when_the_reader_closes_the_pipe() -> None:
-    command = [sys.executable, "-m", "dealer", "lab", "bits", "--source", "system"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        assert len(running.stdout.read(1000)) == 1000
-        running.stdout.close()
-        assert running.wait() == 0
-        assert running.stderr.read() == b""
-
-
 @pytest.mark.parametrize("package", ["numpy", "scipy"])
-@pytest.mark.parametrize("command", ["run", "check", "costs", "table", "bits"])
+@pytest.mark.parametrize("command", ["run", "check", "costs", "table"])
 def test_missing_packages_are_reported_with_the_command_to_install_them(
     ask: Ask, command: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,21 +201,12 @@ def test_missing_packages_are_reported_with_the_command_to_install_them(
         ("run", "--source", "clock"),
         ("run", "--deck", "2000"),
         ("run", "--shuffle", "backward", "--steps", "3"),
-        ("bits", "--source", "clock"),
         ("table",),
     ],
 )
 def test_wrong_arguments_are_usage_errors(ask: Ask, wrong: tuple[str, ...]) -> None:
     answer = ask("lab", *wrong)
     assert (answer.code, answer.out) == (2, "")
-
-
-def test_a_file_that_cannot_be_written_is_an_error(ask: Ask, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    answer = ask("lab", "run", "--deck", 3, "--shuffles", 100, "--counts",
-                 tmp_path / "file" / "counts.csv")  # fmt: skip
-    assert answer.code == 1
-    assert "cannot be written" in answer.err
 
 
 def test_a_file_that_is_not_there_is_named(ask: Ask) -> None:

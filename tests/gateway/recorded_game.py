@@ -108,7 +108,10 @@ async def _seat_by_ticket(gateway: Gateway, clients: list[Recorder]) -> None:
     key = await add_key(gateway.context.service)
     service, user = [await Recorder.connect(gateway.port, **more) for more in (with_key(key), {})]
     clients += [service, user]
-    table = (await service.call("table.open", ref="game 17", host=False))["table"]
+    opening = {"ref": "game 17", "host": False, "rules": {"broadcast": 300}}
+    table = (await service.call("table.open", **opening))["table"]
+    await service.call("broadcast.link", table=table)
+    await service.call("broadcast.revoke", table=table)
     user_of_service = {"name": "Dora", "seat": 3, "subject": "user 4711"}
     ticket = await service.call("seat.ticket", table=table, **user_of_service)
     await user.call("table.join", table=table, ticket=ticket["ticket"])

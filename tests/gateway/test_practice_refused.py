@@ -106,10 +106,11 @@ async def test_what_is_no_source(asker, source) -> None:
 
 async def test_what_does_not_go_with_a_source(gateway, connect, asker) -> None:
     table, _ = await hearts(connect, gateway)
-    beside: list[dict[str, Any]] = [{"rules": {}}, {"deck": "52"}, {"seats": 2}]
+    beside: list[dict[str, Any]] = [{"rules": {"seats": 2}}, {"deck": "52"}, {"seats": 2}]
     for members in beside:
         assert await asker.says(members, table=table.id, round=1) == (
-            "A practice table has its source's rules: leave out deck, seats and rules."
+            "A practice table has its source's rules: leave out deck, seats and rules, all "
+            "but `broadcast`."
         )
     rules = {"practice": {"table": table.id, "round": 1, "version": 4, "root": "00" * 32}}
     forged: list[dict[str, Any]] = [rules, {"practice": {}}, {"practice": True}]

@@ -9,7 +9,7 @@ from dealer.service import Service
 from dealer.service.identity.admin import AdminService
 from dealer.service.identity.service_keys import ServiceKey
 
-ALL = ("open", "seat", "read", "close")
+ALL = ("open", "seat", "read", "close", "broadcast")
 
 
 async def add_key(service: Service, name: str = "shop", *rights: str) -> str:

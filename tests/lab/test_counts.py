@@ -15,7 +15,6 @@ from dealer.lab import experiment
 from dealer.lab.experiment import (
     Counted,
     Tally,
-    _one_after_another,
     inverses,
     patterns,
     ranks,
@@ -93,26 +92,6 @@ def test_a_sample_is_the_top_cards_in_drawing_order():
     deck = array([[0, 1, 2, 3, 4]])
     assert sample(deck, 2).tolist() == [[4, 3]]
     assert sample(deck, 5).tolist() == [[0, 1, 2, 3, 4]]
-
-
-def test_carried_shuffles_continue_with_the_last_deck():
-    moves = decks(5, 9)
-    at, expected = list(range(5)), []
-    for move in moves:
-        at = [at[place] for place in move]
-        expected.append(at)
-    assert _one_after_another(array(moves)).tolist() == expected
-
-
-def test_carried_shuffles_do_not_depend_on_the_batch_size(monkeypatch):
-    def counts():
-        counted = run(method("backward", n=4), number_source("tape", n=4, seed=2), shuffles=50,
-                      carry=True)  # fmt: skip
-        return orders(counted.shuffles), orders(counted.quotients)
-
-    whole = counts()
-    monkeypatch.setattr("dealer.lab.experiment.CARDS_AT_ONCE", 4 * 7)
-    assert counts() == whole
 
 
 def test_progress_is_reported_up_to_the_end(monkeypatch):

@@ -22,9 +22,8 @@ FAR = 1.95 / math.sqrt(RUNS)
 
 
 def experiment(name, n, shuffles, *, source="pcg64", seed=1, **options):
-    carry = options.pop("carry", False)
     numbers = number_source(source, n=n, seed=seed)
-    return run(method(name, n=n, **options), numbers, shuffles=shuffles, carry=carry)
+    return run(method(name, n=n, **options), numbers, shuffles=shuffles)
 
 
 @pytest.mark.parametrize("source", ["tape", "pcg64", "mersenne"])
@@ -48,13 +47,6 @@ def test_too_few_transpositions_are_detected():
     assert Report(experiment("transpositions", 416, 1500)).wrong
     assert Report(experiment("transpositions", 52, 2000, steps=100)).wrong
     assert not Report(experiment("transpositions", 52, 2000)).wrong
-
-
-def test_a_carried_deck_shows_its_bias_only_in_the_quotients():
-    findings = Report(experiment("swap-any", 4, 60_000, carry=True)).wrong
-    assert findings
-    assert all(one.name.startswith("one to the next") for one in findings)
-    assert not Report(experiment("backward", 4, 60_000, carry=True)).wrong
 
 
 def test_a_partial_shuffle_tested_as_a_full_one_is_not_fair():

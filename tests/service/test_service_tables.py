@@ -147,5 +147,5 @@ def test_names_of_keys_are_checked(name: str) -> None:
 
 @pytest.mark.parametrize("rights", [[], ["own"], ["open", "OPEN"], ["open "]])
 def test_rights_of_keys_are_checked(rights: list[str]) -> None:
-    with pytest.raises(ConfigurationError, match="open, seat, read, close, admin"):
+    with pytest.raises(ConfigurationError, match="open, seat, read, close, broadcast, admin"):
         check_key("shop", rights)

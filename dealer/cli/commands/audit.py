@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.exceptions import Exit
 
+from dealer.cli import options
 from dealer.cli.commands import verify
-from dealer.cli.options import command, find_table, flag, given, read_log, takes
+from dealer.cli.options import given
 from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
 from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, amount
 from dealer.game.cards import UNKNOWN
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
 
 
-@command(
+@options.command(
     help="""Print what happened at a table, recompute every shuffle, and report whether it was fair.
 
     It prints for each step of a shuffle the two places, the random 16-bit words that gave the
@@ -50,13 +51,13 @@ _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
     ```
     """
 )
-@takes("table", "only")
+@options.takes("table", "only")
 @given("--key", "KEY", "The table's key, if you know it.")
-@flag("--events", "Print the stored events, and check nothing.")
+@options.flag("--events", "Print the stored events, and check nothing.")
 @given(
     "--after", "VERSION", "With --events: those after this one.", type=click.IntRange(0), default=0
 )
-@takes("database", "house_key", "url", "as_json")
+@options.takes("database", "house_key", "url", "as_json")
 async def audit(
     table: str,
     only: int | None,
@@ -101,8 +102,8 @@ async def audit(
 async def _print_events(table: str, after: int, database: str, as_json: bool) -> None:
     from dealer.eventlog.rows import leaf_of
 
-    async with read_log(database) as log:
-        table_id = await find_table(log, table)
+    async with options.read_log(database) as log:
+        table_id = await options.find_table(log, table)
         async for rows in log.stream(table_id, after=after):
             for row in rows:
                 if as_json:
@@ -116,8 +117,8 @@ async def _damage(database: str, table: str, house_key: Path | None) -> Database
     """What is wrong with the rows of the table in the log, which its bundle need not show."""
     from dealer.service.operations.log_check import keys_of, require_intact
 
-    async with read_log(database) as log:
-        table_id = await find_table(log, table)
+    async with options.read_log(database) as log:
+        table_id = await options.find_table(log, table)
         try:
             whole = await require_intact(log, table_id, await keys_of(database, house_key))
         except DatabaseDamaged as error:
@@ -177,7 +178,7 @@ def _members_of(sentence: Sentence) -> dict[str, Any]:
     return members
 
 
-@command(
+@options.command(
     help="""Print a game's history: the players, the shuffles, and where each card went.
 
     The game is verified first; if a check fails, no history is printed and the exit code is 1.
@@ -188,9 +189,9 @@ def _members_of(sentence: Sentence) -> dict[str, Any]:
     ```
     """
 )
-@takes("table_or_file", "only")
+@options.takes("table_or_file", "only")
 @given("--lang", "TAG", "The language of the text, such as de.", default=DEFAULT)
-@takes("database", "url", "house_key")
+@options.takes("database", "url", "house_key")
 async def history(
     source: str, only: int | None, lang: str, database: str, url: str | None, house_key: Path | None
 ) -> None:
@@ -206,7 +207,7 @@ async def history(
         echo(line)
 
 
-@command(
+@options.command(
     help="""Print a table as it was at a version: seats, deck, hands and piles, bottom first.
 
     Without --seat or --all it is what everyone saw. A card that the viewer did not know is `??`; of
@@ -223,11 +224,11 @@ async def history(
     ```
     """
 )
-@takes("table_or_file")
+@options.takes("table_or_file")
 @given("--at", "VERSION", "The version; the newest if not given.", type=int)
 @given("--seat", "SEAT", "As the player of this seat saw it.", type=click.IntRange(1))
-@flag("--all", "With every card, as only the house knows it.", "every_card")
-@takes("database", "house_key", "url", "as_json")
+@options.flag("--all", "With every card, as only the house knows it.", "every_card")
+@options.takes("database", "house_key", "url", "as_json")
 async def state(
     source: str,
     at: int | None,
@@ -268,8 +269,8 @@ async def _of_log(
 ) -> PastTable:
     from dealer.analysis.open_log import AsyncLog
 
-    async with read_log(database) as log:
-        id_ = await find_table(log, table)
+    async with options.read_log(database) as log:
+        id_ = await options.find_table(log, table)
     key = None if viewer is None else _key(database, house_key)
     async with await AsyncLog.open(database, key) as opened:
         return await opened.state(id_.hex(), at, viewer=viewer)

@@ -12,24 +12,14 @@ from typing import Any, NamedTuple
 import click
 from click.exceptions import Exit
 
-from dealer.cli.options import (
-    PATH,
-    Commands,
-    build_settings,
-    command,
-    source_of,
-    takes,
-    takes_settings,
-    usage_errors,
-    validate_paths,
-)
+from dealer.cli import options
 from dealer.cli.output import echo, safe_text, say_json
 from dealer.config.checks import masked
 from dealer.config.settings import LIMIT_VARIABLE, SETTINGS, Settings
 from dealer.errors import ConfigurationError, amount
 from dealer.packs.catalogue import read_file, read_folders
 
-packs = Commands(help="Check packs of cards and game files.")
+packs = options.Commands(help="Check packs of cards and game files.")
 
 
 class SettingInForce(NamedTuple):
@@ -41,7 +31,7 @@ class SettingInForce(NamedTuple):
     source: str
 
 
-@command(
+@options.command(
     help="""Print every setting that `dealer serve` would use with the same flags and environment.
 
     Each line has the flag, the environment variable, the value and its source. A password in the
@@ -54,14 +44,14 @@ class SettingInForce(NamedTuple):
     ```
     """
 )
-@takes_settings
-@takes("as_json")
+@options.takes_settings
+@options.takes("as_json")
 @click.pass_context
 def config(context: click.Context, /, as_json: bool, **given: Any) -> None:
     from dealer.eventlog.address import is_postgres
     from dealer.eventlog.sqlite.wal import library_version
 
-    settings = build_settings(given)
+    settings = options.build_settings(given)
     found = in_force(settings, given, context)
     widths = [max(len(row[place]) for row in found) for place in range(3)]
     for row in found:
@@ -76,8 +66,8 @@ def config(context: click.Context, /, as_json: bool, **given: Any) -> None:
             say_json(library._asdict())
         else:
             echo(f"{library.variable} {library.value}")
-    with usage_errors():
-        validate_paths(settings)
+    with options.usage_errors():
+        options.validate_paths(settings)
 
 
 def in_force(
@@ -86,7 +76,7 @@ def in_force(
     """Every setting of the running command, limits last."""
     found = []
     for setting in SETTINGS:
-        source = source_of(context, setting.name)
+        source = options.source_of(context, setting.name)
         if not setting.flag and os.environ.get(setting.variable):
             source = "environment"
         found.append(
@@ -120,9 +110,14 @@ def _text(value: object) -> str:
     """
 )
 @click.argument(
-    "files", nargs=-1, required=True, type=PATH, metavar="FILE...", help="Files of packs or games."
+    "files",
+    nargs=-1,
+    required=True,
+    type=options.PATH,
+    metavar="FILE...",
+    help="Files of packs or games.",
 )
-@takes("packs")
+@options.takes("packs")
 def check(files: tuple[Path, ...], packs: Path | None) -> None:
     wrong = False
     known = read_folders(packs, None).packs | _packs_among(files)

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.exceptions import Exit
 
-from dealer.cli.options import (
-    PATH,
-    command,
-    existing_log,
-    flag,
-    given,
-    read_log,
-    takes,
-    usage_errors,
-    whoami,
-)
+from dealer.cli import options
 from dealer.cli.output import echo, echo_err, format_time, progress, safe_text, say_json
 from dealer.errors import HouseKeyError, amount
 
@@ -31,7 +21,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-@command(
+@options.command(
     help="""Migrate the database's schema to the newest version, or create it.
 
     `dealer serve` does this automatically for an SQLite file when it starts, and never for
@@ -44,8 +34,8 @@ SHOWN = 10
     ```
     """
 )
-@takes("database", "operator", "as_json")
-@given(
+@options.takes("database", "operator", "as_json")
+@options.given(
     "--shards",
     "N",
     "Distribute an empty database over the workers of a Citus cluster, in so many shards.",
@@ -56,13 +46,13 @@ async def migrate(database: str, operator: str | None, as_json: bool, shards: in
     from dealer.eventlog.backends import check_address, migrate_database, revision
     from dealer.service.identity.admin import record_schema
 
-    with usage_errors():
+    with options.usage_errors():
         check_address(database)
     found = await revision(database)
     await migrate_database(database, shards=shards)
     async with await Log.open(database) as log:
         # If several processes migrate at once, the one that records it did it.
-        recorded = await record_schema(log, who=operator or whoami())
+        recorded = await record_schema(log, who=operator or options.whoami())
     now = await revision(database)
     before = now
     if recorded is not None:
@@ -76,7 +66,7 @@ async def migrate(database: str, operator: str | None, as_json: bool, shards: in
         echo(f"The schema was {before or 'empty'} and is now {now}.")
 
 
-@command(
+@options.command(
     help="""Replay the log into new read models, compare them with the old ones and replace those.
 
     The read models are the SQL tables for queries: tables, seats, rounds, shuffles, swaps, moves,
@@ -91,7 +81,7 @@ async def migrate(database: str, operator: str | None, as_json: bool, shards: in
     ```
     """
 )
-@takes("database", "house_key", "operator", "as_json")
+@options.takes("database", "house_key", "operator", "as_json")
 async def rebuild(
     database: str, house_key: Path | None, operator: str | None, as_json: bool
 ) -> None:
@@ -99,7 +89,7 @@ async def rebuild(
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.log_check import find_damaged, keys_of
 
-    async with existing_log(database) as log:
+    async with options.existing_log(database) as log:
         begun = process_time()
         with progress("Replaying the log") as step:
             done = Rebuild(progress=step)
@@ -114,7 +104,7 @@ async def rebuild(
             "stopped": len(done.stopped),
             "damaged": len(damaged),
         }
-        admin = AdminService(log, who=operator or whoami())
+        admin = AdminService(log, who=operator or options.whoami())
         await admin.note("rebuild", "read models", details=details)
     if as_json:
         rounded = {part: round(seconds, 3) for part, seconds in spent.items()}
@@ -171,7 +161,7 @@ def _members(done: Rebuild) -> dict[str, Any]:
     }
 
 
-@command(
+@options.command(
     help="""Print the operators' journal of this database, the newest line first.
 
     Lines are named disable, enable, close, archive, backup, restore-backup, rotate-key, rebuild,
@@ -190,11 +180,11 @@ def _members(done: Rebuild) -> dict[str, Any]:
     ```
     """
 )
-@takes("lines", "database", "as_json")
+@options.takes("lines", "database", "as_json")
 async def journal(limit: int, database: str, as_json: bool) -> None:
     from dealer.service.identity.admin import read_journal
 
-    async with read_log(database) as log:
+    async with options.read_log(database) as log:
         for line in await read_journal(log, limit=limit):
             if as_json:
                 say_json({name: value for name, value in line._asdict().items() if name != "id"})
@@ -204,7 +194,7 @@ async def journal(limit: int, database: str, as_json: bool) -> None:
             echo(safe_text(f"{format_time(line.at)[:19]}  {line.who}  {line.what}  {rest}"))
 
 
-@command(
+@options.command(
     help="""Back up the database, the keys, the archive, packs and games, while servers run.
 
     An SQLite database is copied as of one moment. For a PostgreSQL database the folder must have
@@ -219,8 +209,8 @@ async def journal(limit: int, database: str, as_json: bool) -> None:
     ```
     """
 )
-@click.argument("to", type=PATH, help="A new folder.")
-@takes("database", "house_key", "archive", "packs", "games", "operator")
+@click.argument("to", type=options.PATH, help="A new folder.")
+@options.takes("database", "house_key", "archive", "packs", "games", "operator")
 async def backup(
     to: Path,
     database: str,
@@ -233,9 +223,9 @@ async def backup(
     from dealer.service.operations.backup import Folders, back_up
 
     folders = Folders(archive, packs, games)
-    with usage_errors():
+    with options.usage_errors():
         done = await back_up(
-            database, to, house_key=house_key, folders=folders, who=operator or whoami()
+            database, to, house_key=house_key, folders=folders, who=operator or options.whoami()
         )
     files = amount(done.files, "file is", "files are")
     echo(f"{files} in {to}, {amount(done.size, 'byte')}.")
@@ -244,7 +234,7 @@ async def backup(
         echo_err(f"Bundles of archived tables that are not {where}: {done.missing}.")
 
 
-@command(
+@options.command(
     help="""Restore a backup of `dealer backup`, with every server stopped.
 
     All hashes are checked first, and no other file is replaced. An SQLite database must not be
@@ -258,9 +248,9 @@ async def backup(
     ```
     """
 )
-@click.argument("source", type=PATH, metavar="FROM", help="The folder of a backup.")
-@flag("--complete", "Nothing was played after this backup, so open tables continue.")
-@takes("database", "house_key", "archive", "packs", "games", "operator")
+@click.argument("source", type=options.PATH, metavar="FROM", help="The folder of a backup.")
+@options.flag("--complete", "Nothing was played after this backup, so open tables continue.")
+@options.takes("database", "house_key", "archive", "packs", "games", "operator")
 async def restore(
     source: Path,
     complete: bool,
@@ -274,21 +264,21 @@ async def restore(
     from dealer.service.operations import backup as backups
 
     folders = backups.Folders(archive, packs, games)
-    with usage_errors():
+    with options.usage_errors():
         files = await backups.restore(
             database,
             source,
             house_key=house_key,
             folders=folders,
             complete=complete,
-            who=operator or whoami(),
+            who=operator or options.whoami(),
         )
     echo(f"{amount(files, 'file is', 'files are')} restored from {source}.")
     then = "continue" if complete else "are closed unless the marks show that nothing is lost"
     echo(f"Start the servers: open tables {then}.")
 
 
-@command(
+@options.command(
     help="""Make a new house key, which signs and encrypts all tables from now on.
 
     Existing tables keep the key that their players know; it is stored next to the new one, with
@@ -304,15 +294,15 @@ async def restore(
     ```
     """
 )
-@takes("why")
-@flag("--retire", "Destroy earlier keys that no table here needs any more.")
-@takes("database", "house_key", "operator")
+@options.takes("why")
+@options.flag("--retire", "Destroy earlier keys that no table here needs any more.")
+@options.takes("database", "house_key", "operator")
 async def rotate_key(
     why: str, retire: bool, database: str, house_key: Path | None, operator: str | None
 ) -> None:
     from dealer.service.operations.key_rotation import retire_keys, rotate
 
-    who = operator or whoami()
+    who = operator or options.whoami()
     if retire:
         deleted, stayed = await retire_keys(database, why, who, house_key=house_key, wait=_wait)
         for name in deleted:

@@ -1,31 +1,18 @@
-"""`dealer lab`: statistical tests of fair and biased shuffles, random words for other suites."""
+"""`dealer lab`: statistical tests of fair and biased shuffles."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.exceptions import Exit
 
 from dealer.cli.commands import verify
 from dealer.cli.options import Commands, flag, given, takes, usage_errors
-from dealer.cli.output import (
-    STANDARD_OUTPUT,
-    ClosedPipe,
-    echo,
-    echo_err,
-    is_stored,
-    progress,
-    say_json,
-    writing,
-)
+from dealer.cli.output import echo, echo_err, progress, say_json
 from dealer.errors import ConfigurationError, UnknownTable, amount
 
 if TYPE_CHECKING:
@@ -33,10 +20,8 @@ if TYPE_CHECKING:
     from dealer.lab.report import Report
     from dealer.lab.shuffles import Method
 
-LEVEL = 1e-6
 CHECKED, CHECKED_DECK = 20_000, 52
 SHOE, SHOE_SHUFFLES = 416, 3_000
-_PIECE = 1 << 16
 
 takes_source = partial(
     given,
@@ -48,14 +33,6 @@ takes_source = partial(
 takes_seed = given(
     "--seed", "N", "Seed for reproducible numbers; not with system.", type=click.IntRange(0)
 )
-takes_level = given(
-    "--level",
-    "P",
-    "Significance level of the verdict.",
-    type=click.FloatRange(1e-30, 1.0),
-    default=LEVEL,
-)
-
 lab = Commands(
     help="Test shuffles statistically: fair methods, biased ones, and those of played tables."
 )
@@ -71,7 +48,7 @@ lab = Commands(
 
     ```
     dealer lab run --deck 4 --shuffles 600000
-    dealer lab run --shuffle swap-any --counts swap-any.csv
+    dealer lab run --shuffle swap-any
     dealer lab run --shuffle partial --steps 13 --source tape
     ```
     """
@@ -93,11 +70,6 @@ lab = Commands(
     "Number of steps of a partial shuffle, or of transpositions.",
     type=click.IntRange(0),
 )
-@flag("--carry", "Start each shuffle from the result of the one before.")
-@takes_level
-@given(
-    "--counts", "FILE.csv", "Write how often each card came to each place; - for standard output."
-)
 @takes("as_json")
 def run(
     deck: int,
@@ -106,37 +78,31 @@ def run(
     source: str,
     seed: int | None,
     steps: int | None,
-    carry: bool,
-    level: float,
-    counts: str | None,
     as_json: bool,
 ) -> None:
     _require_packages()
-    from dealer.lab import experiment, report
+    from dealer.lab import report
     from dealer.lab.shuffles import method
 
-    say = echo_err if counts == STANDARD_OUTPUT else echo
     with usage_errors():
         chosen = method(shuffle, n=deck, steps=steps)
     started = time.perf_counter()
-    result = _experiment(chosen, source, seed, shuffles, level, carry)
+    result = _experiment(chosen, source, seed, shuffles)
     seconds = time.perf_counter() - started
     shown = report.histogram(result.tally)
     heading = f"{shuffle}: {chosen.sentence}"
-    if counts is not None:
-        _write(counts, experiment.counts_csv(result.tally))
     if as_json:
         about = {"shuffle": shuffle, "source": source, "seed": seed}
-        say_json(about | result.members(), say=say)
+        say_json(about | result.members())
     else:
-        say(
+        echo(
             f"{heading}. {amount(shuffles, 'shuffle')} of {amount(deck, 'card')} in {seconds:.1f} "
             f"s, numbers from {source}."
         )
         if chosen.sample < deck:
-            say(f"Only the top {amount(chosen.sample, 'place is', 'places are')} tested.")
+            echo(f"Only the top {amount(chosen.sample, 'place is', 'places are')} tested.")
         for line in (*result.frequencies(), "", *report.lines(shown), *result.lines()):
-            say(line)
+            echo(line)
     _exit_unless(not result.wrong)
 
 
@@ -162,9 +128,8 @@ def run(
     type=click.IntRange(1000),
     default=CHECKED,
 )
-@takes_level
 @takes("as_json")
-def check(source: str, seed: int | None, shuffles: int, level: float, as_json: bool) -> None:
+def check(source: str, seed: int | None, shuffles: int, as_json: bool) -> None:
     _require_packages()
     from dealer.lab.shuffles import METHODS, method
 
@@ -173,7 +138,7 @@ def check(source: str, seed: int | None, shuffles: int, level: float, as_json: b
         large = name == "transpositions"
         one = method(name, n=SHOE if large else CHECKED_DECK)
         count = min(shuffles, SHOE_SHUFFLES) if large else shuffles
-        result = _experiment(one, source, seed, count, level)
+        result = _experiment(one, source, seed, count)
         expected = (not result.wrong) == one.fair
         right &= expected
         if as_json:
@@ -202,7 +167,11 @@ def costs(as_json: bool) -> None:
     from dealer.lab import costs as measuring
     from dealer.lab.shuffles import METHODS
 
-    measured = dict(_each("Measuring", METHODS, measuring.costs))
+    measured: dict[str, list[measuring.Cost]] = {}
+    with progress("Measuring") as step:
+        for name in METHODS:
+            step(len(measured), len(METHODS))
+            measured[name] = measuring.costs(name)
     if as_json:
         for name, row in measured.items():
             say_json({"shuffle": name, "costs": [cost._asdict() for cost in row]})
@@ -233,11 +202,8 @@ def costs(as_json: bool) -> None:
     help="Tables, by the beginning of their ids, or bundle files.",
 )
 @flag("--all", "All closed tables of the database.", "all_closed")
-@takes_level
 @takes("database", "as_json")
-async def table(
-    tables: tuple[str, ...], all_closed: bool, level: float, database: str, as_json: bool
-) -> None:
+async def table(tables: tuple[str, ...], all_closed: bool, database: str, as_json: bool) -> None:
     _require_packages()
     from dealer.lab import experiment
     from dealer.lab.report import Report
@@ -257,7 +223,7 @@ async def table(
     counted = experiment.counted(shuffle for played in read.values() for shuffle in played)
     fair = True
     for kind, counts in counted.items():
-        result = Report(counts, level)
+        result = Report(counts)
         fair &= not result.wrong
         steps, cards = amount(kind.n - 1, "step"), amount(kind.n, "card")
         heading = f"{kind.algorithm}, {kind.steps} of {steps}, {cards}"
@@ -272,56 +238,12 @@ async def table(
     _exit_unless(fair)
 
 
-@lab.command(
-    help="""Write the words of a source to standard output as big-endian 16-bit integers.
-
-    ```
-    dealer lab bits --bytes 64 | xxd
-    dealer lab bits | dieharder -a -g 200
-    ```
-    """
-)
-@takes_source(default="tape")
-@takes_seed
-@given(
-    "--bytes",
-    "N",
-    "Number of bytes; without it, until the reader closes the pipe.",
-    "count",
-    type=click.IntRange(0),
-)
-def bits(source: str, seed: int | None, count: int | None) -> None:
-    _require_packages()
-    from dealer.lab.shuffles import words
-
-    with usage_errors():
-        more = words(source, seed=seed)
-    out, left = sys.stdout.buffer, count
-    with suppress(ClosedPipe):  # here the reader decides how much it gets
-        while left is None or left > 0:
-            out.write(more(_PIECE).astype(">u2").tobytes()[:left])
-            left = None if left is None else left - 2 * _PIECE
-        out.flush()
-
-
 def _exit_unless(fair: bool) -> None:
     if not fair:
         raise Exit(1)
 
 
-def _each(what: str, names: Any, work: Callable[[str], Any]) -> list[tuple[str, Any]]:
-    """Each name and what `work` gives for it, under one progress bar."""
-    results = []
-    with progress(what) as step:
-        for done, name in enumerate(names):
-            step(done, len(names))
-            results.append((name, work(name)))
-    return results
-
-
-def _experiment(
-    method: Method, source: str, seed: int | None, shuffles: int, level: float, carry: bool = False
-) -> Report:
+def _experiment(method: Method, source: str, seed: int | None, shuffles: int) -> Report:
     from dealer.lab import experiment
     from dealer.lab.report import Report
     from dealer.lab.shuffles import number_source
@@ -329,8 +251,8 @@ def _experiment(
     with usage_errors():
         numbers = number_source(source, n=method.n, seed=seed)
     with progress(f"Shuffling: {method.name}") as step:
-        counted = experiment.run(method, numbers, shuffles=shuffles, carry=carry, step=step)
-        return Report(counted, level)
+        counted = experiment.run(method, numbers, shuffles=shuffles, step=step)
+        return Report(counted)
 
 
 async def _shuffles(database: str, name: str) -> tuple[str | None, list[tuple[Kind, Samples]]]:
@@ -360,15 +282,3 @@ def _require_packages() -> None:
             "The commands `dealer lab` need numpy and scipy. Install them with "
             "pip install '.[lab]' in the source folder."
         )
-
-
-def _write(name: str, content: str) -> None:
-    """Write a file, if necessary in a new folder; ConfigurationError if it cannot be."""
-    try:
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"{name} cannot be written: {error.strerror}.") from None
-    with writing(name) as file:
-        file.write(content.encode())
-    if is_stored(name):
-        echo_err(f"Written: {name}")

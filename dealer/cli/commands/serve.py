@@ -13,24 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dealer.cli import options, process
 from dealer.cli.logs import configure, log_unhandled
 from dealer.cli.manifest import program_note
-from dealer.cli.options import (
-    build_settings,
-    command,
-    source_of,
-    takes_settings,
-    usage_errors,
-    validate_paths,
-)
 from dealer.cli.output import ClosedPipe, echo, program
-from dealer.cli.process import (
-    SWITCH_INTERVAL,
-    FullCollections,
-    raise_file_limit,
-    run,
-    stop_by_signal,
-)
 from dealer.config.checks import age_ms, masked, palette, read_logo
 from dealer.config.settings import Settings
 from dealer.packs.catalogue import read_folders
@@ -51,7 +37,7 @@ ELSEWHERE = ("192.0.2.1", 9)
 """An address for documentation (RFC 5737), to which the system has the route of any other."""
 
 
-@command(
+@options.command(
     help="""Start the server: tables, rounds and shuffles over WebSocket, and pages for browsers.
 
     No configuration is needed. The log is an SQLite file in the current folder, created and
@@ -70,20 +56,22 @@ ELSEWHERE = ("192.0.2.1", 9)
     ```
     """
 )
-@takes_settings
+@options.takes_settings
 @click.pass_context
 def serve(context: click.Context, /, **given: Any) -> None:
-    settings = build_settings(given)
-    with usage_errors():
-        validate_paths(settings)
+    settings = options.build_settings(given)
+    with options.usage_errors():
+        options.validate_paths(settings)
     configure(
         format=settings.log_format,
         level=settings.log_level,
         insecure_test_decks=settings.insecure_test_decks,
     )
-    raise_file_limit()
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    run(_serve(settings, fixed_ops_port=source_of(context, "ops_port") != "default"))
+    process.raise_file_limit()
+    sys.setswitchinterval(process.SWITCH_INTERVAL)
+    process.run(
+        _serve(settings, fixed_ops_port=options.source_of(context, "ops_port") != "default")
+    )
 
 
 async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
@@ -103,7 +91,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
     log.info("start", extra={"fields": fields})
     if settings.insecure_test_decks:
         log.warning("insecure test decks")
-    stop_by_signal(stop)
+    process.stop_by_signal(stop)
     issuer = _issuer(settings)
     await _require_ports(settings, ops=fixed_ops_port)
     names = (*settings.host_names, settings.house)
@@ -159,7 +147,7 @@ async def _serve(settings: Settings, *, fixed_ops_port: bool) -> None:
             path=settings.path,
         ) as gateway,
     ):
-        collecting = asyncio.create_task(FullCollections().run())
+        collecting = asyncio.create_task(process.FullCollections().run())
         if await service.log.owns_tables():
             log.warning("the node owns its tables")
         with tracing(settings.otlp_traces, service, gateway.metrics):

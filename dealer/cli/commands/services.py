@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dealer.cli.options import (
-    Commands,
-    existing_log,
-    flag,
-    given,
-    read_log,
-    takes,
-    usage_errors,
-    whoami,
-)
+from dealer.cli import options
 from dealer.cli.output import echo, echo_err, format_time, safe_text, say_json
 from dealer.errors import ConfigurationError
 
@@ -28,10 +19,10 @@ if TYPE_CHECKING:
     from dealer.service.identity.admin import AdminService
     from dealer.service.operations.webhooks import WebhookAdmin
 
-key = Commands(
+key = options.Commands(
     help="Keys by which other servers use this one: open tables, seat players, read what happens."
 )
-webhook = Commands(
+webhook = options.Commands(
     help="Addresses of other servers to which the events of a service key's tables are sent."
 )
 
@@ -52,7 +43,7 @@ takes_name = click.argument("name", help="The key's name: a-z, 0-9, full stop, h
     """,
 )
 @takes_name
-@given(
+@options.given(
     "--may",
     "RIGHTS",
     "What the key may do, separated by commas: open (tables and rounds), seat (make "
@@ -60,12 +51,12 @@ takes_name = click.argument("name", help="The key's name: a-z, 0-9, full stop, h
     "opened; admin is all of that at every table.",
     required=True,
 )
-@takes("why", "database", "operator")
+@options.takes("why", "database", "operator")
 async def add_key(name: str, may: str, why: str, database: str, operator: str | None) -> None:
     from dealer.service.identity.service_keys import check_key
 
     rights = [right.strip() for right in may.split(",") if right.strip()]
-    with usage_errors():
+    with options.usage_errors():
         check_key(name, rights)
     async with _admin(database, operator) as admin:
         key = await admin.add_service_key(name, rights, why=why)
@@ -83,7 +74,7 @@ async def add_key(name: str, may: str, why: str, database: str, operator: str | 
     ```
     """,
 )
-@takes("database", "as_json")
+@options.takes("database", "as_json")
 async def list_keys(database: str, as_json: bool) -> None:
     stored = await _read_keys(database)
     for key in stored:
@@ -104,7 +95,7 @@ async def list_keys(database: str, as_json: bool) -> None:
     """
 )
 @takes_name
-@takes("required_why", "database", "operator")
+@options.takes("required_why", "database", "operator")
 async def revoke(name: str, why: str, database: str, operator: str | None) -> None:
     if name not in {key.name for key in await _read_keys(database)}:
         raise ConfigurationError(f"There is no key {name!r}; `dealer key list` lists the keys.")
@@ -117,14 +108,14 @@ async def revoke(name: str, why: str, database: str, operator: str | None) -> No
 async def _admin(database: str, operator: str | None) -> AsyncIterator[AdminService]:
     from dealer.service.identity.admin import AdminService
 
-    async with existing_log(database) as log:
-        yield AdminService(log, who=operator or whoami())
+    async with options.existing_log(database) as log:
+        yield AdminService(log, who=operator or options.whoami())
 
 
 async def _read_keys(database: str) -> list[StoredKey]:
     from dealer.eventlog.services import stored_keys
 
-    async with read_log(database) as log:
+    async with options.read_log(database) as log:
         return await stored_keys(log)
 
 
@@ -158,18 +149,20 @@ takes_number = click.argument("number", type=int, help="As `dealer webhook list`
     """,
 )
 @click.argument("url", help="The address that they are sent to.")
-@given("--key", "NAME", "The service key whose tables' events are sent.", required=True)
-@given("--type", "TYPE", "Only events of this type; may be repeated.", "types", multiple=True)
-@given("--after", "POSITION", "start, now, or a position of the feed.", default="now")
-@given(
+@options.given("--key", "NAME", "The service key whose tables' events are sent.", required=True)
+@options.given(
+    "--type", "TYPE", "Only events of this type; may be repeated.", "types", multiple=True
+)
+@options.given("--after", "POSITION", "start, now, or a position of the feed.", default="now")
+@options.given(
     "--sign",
     "[hmac|ed25519]",
     "hmac with a shared secret, or ed25519, whose key only this house has.",
     type=click.Choice(["hmac", "ed25519"]),
     default="hmac",
 )
-@flag("--allow-private", "Allow http, and addresses outside the public internet.")
-@takes("why", "database", "house_key", "operator")
+@options.flag("--allow-private", "Allow http, and addresses outside the public internet.")
+@options.takes("why", "database", "house_key", "operator")
 async def add_webhook(
     url: str,
     key: str,
@@ -184,7 +177,7 @@ async def add_webhook(
 ) -> None:
     from dealer.eventlog.keys import existing_house_keys, key_file
 
-    with usage_errors():
+    with options.usage_errors():
         async with _webhook_admin(database, operator) as (log, admin):
             number, verifier = await admin.add(
                 await existing_house_keys(log, key_file(database, house_key)),
@@ -211,7 +204,7 @@ async def add_webhook(
     ```
     """,
 )
-@takes("database", "as_json")
+@options.takes("database", "as_json")
 async def list_webhooks(database: str, as_json: bool) -> None:
     stored = await _read_webhooks(database)
     for webhook, key in stored:
@@ -229,7 +222,7 @@ async def list_webhooks(database: str, as_json: bool) -> None:
     """
 )
 @takes_number
-@takes("why", "database", "operator")
+@options.takes("why", "database", "operator")
 async def remove(number: int, why: str, database: str, operator: str | None) -> None:
     async with _webhook_admin(database, operator) as (_, admin):
         _require(number, await admin.remove(number, why=why))
@@ -245,7 +238,7 @@ async def remove(number: int, why: str, database: str, operator: str | None) -> 
     """
 )
 @takes_number
-@takes("why", "database", "operator")
+@options.takes("why", "database", "operator")
 async def enable(number: int, why: str, database: str, operator: str | None) -> None:
     async with _webhook_admin(database, operator) as (_, admin):
         _require(number, await admin.enable(number, why=why))
@@ -261,8 +254,10 @@ async def enable(number: int, why: str, database: str, operator: str | None) -> 
     """
 )
 @takes_number
-@given("--from", "POSITION", "start, now, or a position of the feed.", "position", required=True)
-@takes("why", "database", "operator")
+@options.given(
+    "--from", "POSITION", "start, now, or a position of the feed.", "position", required=True
+)
+@options.takes("why", "database", "operator")
 async def replay(number: int, position: str, why: str, database: str, operator: str | None) -> None:
     async with _webhook_admin(database, operator) as (_, admin):
         _require(number, await admin.replay(number, position, why=why))
@@ -275,8 +270,8 @@ async def _webhook_admin(
 ) -> AsyncIterator[tuple[Log, WebhookAdmin]]:
     from dealer.service.operations.webhooks import WebhookAdmin
 
-    async with existing_log(database) as log:
-        yield log, WebhookAdmin(log, who=operator or whoami())
+    async with options.existing_log(database) as log:
+        yield log, WebhookAdmin(log, who=operator or options.whoami())
 
 
 def _require(number: int, found: bool) -> None:
@@ -287,7 +282,7 @@ def _require(number: int, found: bool) -> None:
 async def _read_webhooks(database: str) -> list[tuple[StoredWebhook, str]]:
     from dealer.eventlog.services import stored_keys, stored_webhooks
 
-    async with read_log(database) as log:
+    async with options.read_log(database) as log:
         names = {
             key.id: key.name if key.revoked_at is None else f"{key.name} (revoked)"
             for key in await stored_keys(log)

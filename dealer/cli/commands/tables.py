@@ -10,40 +10,15 @@ from typing import Any
 
 import click
 
+from dealer.cli import options as shared
+from dealer.cli import output as terminal
 from dealer.cli.commands import verify
-from dealer.cli.options import (
-    PATH,
-    Commands,
-    age,
-    command,
-    existing_log,
-    find_table,
-    flag,
-    given,
-    read_log,
-    require_folder,
-    table_id,
-    takes,
-    usage_errors,
-    whoami,
-)
-from dealer.cli.output import (
-    STANDARD_OUTPUT,
-    echo,
-    echo_err,
-    format_time,
-    is_stored,
-    program,
-    progress,
-    safe_text,
-    say_json,
-    writing,
-)
+from dealer.cli.options import age, table_id
 from dealer.errors import DatabaseDamaged, Refused, TableIsClosed, amount
 
 
 @click.command(
-    cls=Commands,
+    cls=shared.Commands,
     invoke_without_command=True,
     help="""List the tables of this database, newest first, including closed ones.
 
@@ -55,7 +30,7 @@ from dealer.errors import DatabaseDamaged, Refused, TableIsClosed, amount
     ```
     """,
 )
-@takes("lines", "database", "as_json")
+@shared.takes("lines", "database", "as_json")
 @click.pass_context
 async def tables(context: click.Context, /, limit: int, database: str, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
@@ -66,15 +41,15 @@ async def tables(context: click.Context, /, limit: int, database: str, as_json: 
         return
     found, archived, disabled = await _find(limit, database)
     for table in found:
-        say_json(table) if as_json else echo(_line(table))
+        terminal.say_json(table) if as_json else terminal.echo(_line(table))
     if as_json:
         return
     if disabled:
-        echo("The whole server is disabled; see `dealer journal`.")
+        terminal.echo("The whole server is disabled; see `dealer journal`.")
     if archived:
-        echo(f"{amount(archived, 'more is', 'more are')} archived; see `dealer journal`.")
+        terminal.echo(f"{amount(archived, 'more is', 'more are')} archived; see `dealer journal`.")
     elif not found:
-        echo("This database has no tables yet.")
+        terminal.echo("This database has no tables yet.")
 
 
 async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, bool]:
@@ -83,7 +58,7 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
     from dealer.service.commands.maintenance import WHOLE_SERVICE
 
     found = []
-    async with read_log(database) as log:
+    async with shared.read_log(database) as log:
         ((archived,),) = await log.fetch("SELECT count(*) FROM archived")
         disabled = {target for (target,) in await log.fetch("SELECT target FROM disabled")}
         for row in await log.fetch(*newest_tables(log.dialect, limit)):
@@ -121,13 +96,13 @@ def _line(table: dict[str, Any]) -> str:
     rounds = f"{table['rounds']:>3} round{' ' if table['rounds'] == 1 else 's'}"
     name = table["name"] if isinstance(table["name"], str) else ""
     return (
-        f"{table['table']}  {format_time(table['opened_at'])[:16]}  {state:<6}"
+        f"{table['table']}  {terminal.format_time(table['opened_at'])[:16]}  {state:<6}"
         f"  {table['seated']:>2} seated  {rounds}  version {table['version']:<6}"
-        f"  {', '.join(filter(None, marks)):<20}  {safe_text(name)}"
+        f"  {', '.join(filter(None, marks)):<20}  {terminal.safe_text(name)}"
     ).rstrip()
 
 
-@command(
+@shared.command(
     help="""Write a table's bundle: every event, and every checkpoint that the house signed.
 
     It proves each closed round swap by swap; of an open round it reveals no card.
@@ -138,32 +113,34 @@ def _line(table: dict[str, Any]) -> str:
     ```
     """
 )
-@takes("table")
-@given(
+@shared.takes("table")
+@shared.given(
     "--output",
     "FILE",
     "A file; - or nothing for standard output.",
     "-o",
-    default=STANDARD_OUTPUT,
+    default=terminal.STANDARD_OUTPUT,
     show_default=False,
 )
-@takes("database", "house_key", "url")
+@shared.takes("database", "house_key", "url")
 async def export(
     table: str, output: str, database: str, house_key: Path | None, url: str | None
 ) -> None:
-    with writing(output) as file:
+    with terminal.writing(output) as file:
         if url is not None:
             for line in verify.from_house(url, table):
                 file.write(line + b"\n")
         else:
-            with progress("Reading the log") as step:
+            with terminal.progress("Reading the log") as step:
                 lines = verify.from_log(database, table, house_key=house_key, step=step)
                 async with aclosing(lines):
                     async for line in lines:
                         file.write(line + b"\n")
-    if is_stored(output):
+    if terminal.is_stored(output):
         shown = shlex.quote(output)
-        echo_err(f"The bundle is in {output}; check it with: {program()} verify {shown}")
+        terminal.echo_err(
+            f"The bundle is in {output}; check it with: {terminal.program()} verify {shown}"
+        )
 
 
 @tables.command(
@@ -178,9 +155,9 @@ async def export(
     ```
     """
 )
-@takes("required_why", "optional_table")
-@given("--idle", "AGE", "All open tables without an event for this long: 90d, 36h or 0m.")
-@takes("database", "house_key", "marks", "operator")
+@shared.takes("required_why", "optional_table")
+@shared.given("--idle", "AGE", "All open tables without an event for this long: 90d, 36h or 0m.")
+@shared.takes("database", "house_key", "marks", "operator")
 async def close(
     why: str,
     table: str | None,
@@ -198,13 +175,13 @@ async def close(
     if (table is None) == (idle is None):
         raise click.BadParameter("Give a table, or an age with --idle.")
     since = None if idle is None else age(idle, "--idle")
-    async with read_log(database):
+    async with shared.read_log(database):
         pass
     done = 0
     async with open_service(database, house_key=house_key, marks=marks) as service:
-        admin = AdminService(service.log, who=operator or whoami())
+        admin = AdminService(service.log, who=operator or shared.whoami())
         if table is not None:
-            wanted = [await find_table(service.log, table)]
+            wanted = [await shared.find_table(service.log, table)]
         else:
             # At 0m also tables whose events have a time in the future, from a clock that was wrong.
             before = utc_ms() - since if since else None
@@ -219,11 +196,11 @@ async def close(
             elif table is not None or not isinstance(error, Refused):
                 raise error
             else:
-                echo_err(f"{table_id.hex()} is left open: {error}")
-    echo(f"{amount(done, 'table')} closed.")
+                terminal.echo_err(f"{table_id.hex()} is left open: {error}")
+    terminal.echo(f"{amount(done, 'table')} closed.")
 
 
-takes_house = flag("--house", "All tables of this database.")
+takes_house = shared.flag("--house", "All tables of this database.")
 
 
 @tables.command(
@@ -240,14 +217,14 @@ takes_house = flag("--house", "All tables of this database.")
     ```
     """
 )
-@takes("required_why", "optional_table")
+@shared.takes("required_why", "optional_table")
 @takes_house
-@takes("database", "operator")
+@shared.takes("database", "operator")
 async def disable(
     why: str, table: str | None, house: bool, database: str, operator: str | None
 ) -> None:
     target, changed = await _change(table, house, database, operator, why, on=False)
-    echo(f"{target} is disabled." if changed else f"{target} was already disabled.")
+    terminal.echo(f"{target} is disabled." if changed else f"{target} was already disabled.")
 
 
 @tables.command(
@@ -259,14 +236,14 @@ async def disable(
     ```
     """
 )
-@takes("why", "optional_table")
+@shared.takes("why", "optional_table")
 @takes_house
-@takes("database", "operator")
+@shared.takes("database", "operator")
 async def enable(
     why: str, table: str | None, house: bool, database: str, operator: str | None
 ) -> None:
     target, changed = await _change(table, house, database, operator, why, on=True)
-    echo(f"{target} is enabled." if changed else f"{target} was not disabled.")
+    terminal.echo(f"{target} is enabled." if changed else f"{target} was not disabled.")
 
 
 async def _change(
@@ -278,15 +255,15 @@ async def _change(
     if (table is None) == (not house):
         raise click.BadParameter("Give a table, or --house.")
     target, name = WHOLE_SERVICE, "The server"
-    async with read_log(database) as log:
+    async with shared.read_log(database) as log:
         if table is not None:
-            one = await find_table(log, table)
+            one = await shared.find_table(log, table)
             target, name = one.hex(), f"Table {one.hex()}"
             last = await log.read(one, after=(await log.head(one) or 0) - 1, limit=1)
             if last and last[0].type == "TableClosed" and not on:
                 raise TableIsClosed(f"{name} is closed; no seat or round can be opened at it.")
-    async with existing_log(database) as log:
-        admin = AdminService(log, who=operator or whoami())
+    async with shared.existing_log(database) as log:
+        admin = AdminService(log, who=operator or shared.whoami())
         change = admin.enable if on else admin.disable
         return name, await change(target, why=why)
 
@@ -308,18 +285,25 @@ async def _change(
     ```
     """
 )
-@given("--to", "FOLDER", "Folder for bundles.", type=PATH, required=True, envvar="DEALER_ARCHIVE")
-@takes("optional_table")
-@given(
+@shared.given(
+    "--to",
+    "FOLDER",
+    "Folder for bundles.",
+    type=shared.PATH,
+    required=True,
+    envvar="DEALER_ARCHIVE",
+)
+@shared.takes("optional_table")
+@shared.given(
     "--older-than", "AGE", "All tables that were closed at least this long ago: 90d, 36h or 30m."
 )
-@given(
+@shared.given(
     "--forget",
     "NAME-OR-SEAT",
     "Withhold what names this player: a name, or the number of a seat. Also for a table "
     "that is archived already.",
 )
-@takes("why", "database", "operator")
+@shared.takes("why", "database", "operator")
 async def archive(
     to: Path,
     table: str | None,
@@ -334,13 +318,13 @@ async def archive(
     if forget is not None and table is None:
         raise click.BadParameter("--forget is for one table: name it.")
     oldest = None if older_than is None else age(older_than, "--older-than")
-    with usage_errors():
-        require_folder(to)
+    with shared.usage_errors():
+        shared.require_folder(to)
     if forget is not None:
-        await _forget(database, to, str(table), forget, why, operator or whoami())
+        await _forget(database, to, str(table), forget, why, operator or shared.whoami())
         return
-    done, bad = await archive_tables(database, to, table, oldest, why, operator or whoami())
-    echo(f"{amount(done, 'table')} archived to {to}.")
+    done, bad = await archive_tables(database, to, table, oldest, why, operator or shared.whoami())
+    terminal.echo(f"{amount(done, 'table')} archived to {to}.")
     if bad:
         raise DatabaseDamaged(
             f"Not archived or deleted: {', '.join(bad)}. Check each table with "
@@ -355,8 +339,8 @@ _SHOWN = 8
 async def _forget(database: str, folder: Path, text: str, who: str, why: str, by: str) -> None:
     from dealer.service.operations.archiver import Archiver, exclusive
 
-    with progress("Reading the log") as step:
-        async with exclusive(folder), existing_log(database) as log:
+    with terminal.progress("Reading the log") as step:
+        async with exclusive(folder), shared.existing_log(database) as log:
             archiver = Archiver(log, database, folder, who=by, why=why, step=step)
             await archiver.finish_interrupted()
             table = await table_id(log, text)
@@ -365,10 +349,12 @@ async def _forget(database: str, folder: Path, text: str, who: str, why: str, by
     if found.versions:
         versions = ", ".join(map(str, found.versions))
         parts = f"{amount(len(found.versions), 'name or text', 'names or texts')}: {versions}"
-    echo(f"{archiver.file_of(table)} withholds {parts}.")
+    terminal.echo(f"{archiver.file_of(table)} withholds {parts}.")
     for place, where in found.standing.items():
         more = f" and {len(where) - _SHOWN} more" if len(where) > _SHOWN else ""
-        echo(f"The name is still in {place} (version {', '.join(map(str, where[:_SHOWN]))}{more}).")
+        terminal.echo(
+            f"The name is still in {place} (version {', '.join(map(str, where[:_SHOWN]))}{more})."
+        )
 
 
 async def archive_tables(
@@ -380,22 +366,24 @@ async def archive_tables(
     """
     from dealer.service.operations.archiver import Archiver, exclusive
 
-    with progress("Reading the log") as step:
-        async with exclusive(folder), existing_log(database) as log:
+    with terminal.progress("Reading the log") as step:
+        async with exclusive(folder), shared.existing_log(database) as log:
             archiver = Archiver(log, database, folder, who=who, why=why, step=step)
             await archiver.finish_interrupted()
             if table is not None:
-                tables = [await find_table(log, table)]
+                tables = [await shared.find_table(log, table)]
             else:
                 tables = await archiver.closed_tables(age=age or 0)
             bad = []
             async for result in archiver.archive_all(tables):
                 if result.error is None:
                     name = result.table.hex()
-                    echo_err(f"{name} is in {result.file}; {program()} verify checks it.")
+                    terminal.echo_err(
+                        f"{name} is in {result.file}; {terminal.program()} verify checks it."
+                    )
                 elif table is not None:
                     raise result.error
                 else:
-                    echo_err(str(result.error))
+                    terminal.echo_err(str(result.error))
                     bad.append(result.table.hex())
             return len(tables) - len(bad), bad

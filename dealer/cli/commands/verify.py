@@ -15,18 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.exceptions import Exit
 
+from dealer.cli import options
 from dealer.cli.manifest import manifest_lines, total_of
-from dealer.cli.options import (
-    PATH,
-    address_help,
-    command,
-    find_table,
-    flag,
-    given,
-    is_table,
-    read_log,
-    takes,
-)
 from dealer.cli.output import Step, echo, echo_err, progress, safe_text, say_json
 from dealer.errors import BadRequest, HouseUnreachable, NoteFault, ProofFault, UnknownTable, amount
 from dealer.proof import bundle
@@ -49,7 +39,7 @@ PRACTICE = 3
 """The exit code for a practice table: another than for a fair game, and than for a fault."""
 
 
-@command(
+@options.command(
     help="""Check a bundle: every signature, every swap, every card, every move.
 
     Prints the result of each check, the first fault if there is one, and what the bundle cannot
@@ -77,28 +67,28 @@ PRACTICE = 3
     """
 )
 @click.argument("file", required=False, help="A bundle, or - for standard input.")
-@given(
+@options.given(
     "--key",
     "KEY",
     "The table's key, if you know it: 64 hex digits or a verifier key. Without it the "
     "key in the bundle is used, which only proves that the bundle is consistent.",
 )
-@given(
+@options.given(
     "--saved",
     "FILE",
     "Checkpoints that you saved: a signed note, or a client's checkpoints.jsonl. May "
     "be given several times.",
     multiple=True,
-    type=PATH,
+    type=options.PATH,
 )
-@given(
+@options.given(
     "--source",
     "FILE",
     "For a practice table the bundle of the table that its cards were laid out from, to "
     "check that they lay so.",
 )
-@flag("--manifest", "Print the SHA-256 of the files that checks and shuffles depend on.")
-@takes("as_json")
+@options.flag("--manifest", "Print the SHA-256 of the files that checks and shuffles depend on.")
+@options.takes("as_json")
 def verify(
     file: str | None,
     key: str | None,
@@ -241,10 +231,10 @@ def _read_file(file: str) -> bytes:
         return Path(file).read_bytes()
     except OSError as error:
         says = f"{file} cannot be read: {error.strerror}."
-        if is_table(file):
+        if options.is_table(file):
             says += f" If it is a table, `dealer audit {file}` checks it."
         elif "://" in file:
-            says = f"{file} is no file; {address_help(file)}."
+            says = f"{file} is no file; {options.address_help(file)}."
         raise click.BadParameter(says) from None
 
 
@@ -263,9 +253,9 @@ def is_file(source: str, *, url: str | None = None) -> bool:
     # Not Path's methods, which raise if no file can have such a name.
     if source == "-" or (url is None and os.path.isfile(source)):
         return True
-    if not is_table(source):
+    if not options.is_table(source):
         if "://" in source:
-            raise click.BadParameter(f"{source} is no file; {address_help(source)}.")
+            raise click.BadParameter(f"{source} is no file; {options.address_help(source)}.")
         kind = "is a folder" if os.path.isdir(source) else "is no file"
         raise click.BadParameter(f"{source} {kind}, and no table's id, which has hex digits only.")
     return False
@@ -302,8 +292,8 @@ async def from_log(
     """
     from dealer.service.reading.bundle import bundle_lines, bundle_range
 
-    async with read_log(database) as log:
-        table_id = await find_table(log, table)
+    async with options.read_log(database) as log:
+        table_id = await options.find_table(log, table)
         extent = await bundle_range(log, database, table_id, house_key=house_key)
         if extent.size < extent.head:
             echo_err(

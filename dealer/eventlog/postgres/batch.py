@@ -24,18 +24,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dealer.errors import DatabaseError
+from dealer.eventlog import rows as log_rows
 from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
-from dealer.eventlog.rows import (
-    ROW_COLUMNS,
-    Append,
-    Appended,
-    Conflict,
-    Duplicate,
-    EventRecord,
-    Result,
-    conflict_if_missing,
-    merge_signatures,
-)
 from dealer.eventlog.stored_form import decode, decode_command, encode, stored_text
 
 if TYPE_CHECKING:
@@ -44,9 +34,9 @@ if TYPE_CHECKING:
 COPY_FROM = 200
 """More rows than this are written by COPY: three more round trips, and less time per row."""
 
-COLUMNS = ("stream", *ROW_COLUMNS)
+COLUMNS = ("stream", *log_rows.ROW_COLUMNS)
 
-_COMMAND_COLUMN = ROW_COLUMNS.index("command")
+_COMMAND_COLUMN = log_rows.ROW_COLUMNS.index("command")
 
 _TAKE = """
 WITH request AS MATERIALIZED (
@@ -120,22 +110,22 @@ class Batch:
 
     def __init__(
         self,
-        requests: Sequence[Append],
+        requests: Sequence[log_rows.Append],
         *,
         name: str,
         sharded: bool = False,
-        in_doubt: Collection[Append] = (),
+        in_doubt: Collection[log_rows.Append] = (),
     ) -> None:
         self._requests = requests
         self._name = name
-        self._results: dict[int, Result | Locked] = {}
+        self._results: dict[int, log_rows.Result | Locked] = {}
         self._outcome_unknown = False
         self._in_doubt = in_doubt
         self._bulk = True
         self._sharded = sharded
 
     @property
-    def results(self) -> list[Result | Locked]:
+    def results(self) -> list[log_rows.Result | Locked]:
         """One for each request, in their order; complete once `write` has returned."""
         return [self._results[index] for index in range(len(self._requests))]
 
@@ -192,7 +182,7 @@ class Batch:
             return
         for table in written:
             for index in tables[table]:
-                self._results[index] = Appended(self._requests[index].end)
+                self._results[index] = log_rows.Appended(self._requests[index].end)
 
     def _consecutive_by_table(self) -> dict[bytes, list[int]]:
         """Indexes of requests by table, for tables all of whose requests follow each other."""
@@ -218,9 +208,9 @@ class Batch:
 
     async def _write_singly(
         self, raw: asyncpg.Connection[Any], *, check_written: bool
-    ) -> dict[int, Result | Locked]:
+    ) -> dict[int, log_rows.Result | Locked]:
         remaining = [index for index in range(len(self._requests)) if index not in self._results]
-        results: dict[int, Result | Locked] = {}
+        results: dict[int, log_rows.Result | Locked] = {}
         await raw.execute("BEGIN")
         try:
             heads: dict[bytes, int] = {}
@@ -243,7 +233,7 @@ class Batch:
                 )
                 if isinstance(result, Locked):
                     locked.add(request.table)
-                elif request.chain is not None and not isinstance(result, Appended):
+                elif request.chain is not None and not isinstance(result, log_rows.Appended):
                     request.chain.broken = True
                 results[index] = result
             await raw.execute("COMMIT")
@@ -262,11 +252,11 @@ class Batch:
     async def _write_under_savepoint(
         self,
         raw: asyncpg.Connection[Any],
-        request: Append,
+        request: log_rows.Append,
         heads: dict[bytes, int],
         *,
         check_written: bool,
-    ) -> Result | Locked:
+    ) -> log_rows.Result | Locked:
         """The result of one request; a request that fails writes nothing."""
         await raw.execute("SAVEPOINT request")
         before = heads.get(request.table)
@@ -287,59 +277,59 @@ class Batch:
 
 async def _write_one(
     raw: asyncpg.Connection[Any],
-    request: Append,
+    request: log_rows.Append,
     heads: dict[bytes, int],
     *,
     check_written: bool,
-) -> Result | Locked:
+) -> log_rows.Result | Locked:
     table = request.table
     if request.rows:
         first = request.rows[0]
         if check_written and await _is_stored(raw, table, first):
-            return Appended(request.end)
+            return log_rows.Appended(request.end)
         # A command that was carried out is Duplicate, whatever version this request expects.
         if first.command is not None:
             found = await raw.fetchrow(_COMMAND, table, stored_text(first.command))
             if found is not None:
-                return Duplicate(found[0], decode_command(found[1], found[2])[1])
+                return log_rows.Duplicate(found[0], decode_command(found[1], found[2])[1])
         broken = request.chain is not None and request.chain.broken
         version = heads.get(table, 0)
         if broken or version != request.expected:
-            return Conflict(version)
+            return log_rows.Conflict(version)
         if version:
             await raw.execute(_MOVE, table, request.end)
         elif await raw.execute(_CREATE, table, request.end) == "INSERT 0 0":
             # Another process, or the lost attempt, created it after the heads were locked.
             if check_written and await _is_stored(raw, table, first):
-                return Appended(request.end)
+                return log_rows.Appended(request.end)
             version = await raw.fetchval(_LOCK, table)
             if version is None:
                 return Locked(check_written)
             heads[table] = version
-            return Conflict(version)
+            return log_rows.Conflict(version)
         heads[table] = request.end
         rows = [(table, *to_columns(row)) for row in request.rows]
         await raw.execute(_ROWS, *columns(rows, len(COLUMNS)))
     else:
         # The head is locked, so the table cannot be archived concurrently.
         archived = await raw.fetchval(_ARCHIVED, table) is not None
-        conflict = conflict_if_missing(request, 0 if archived else heads.get(table, 0))
+        conflict = log_rows.conflict_if_missing(request, 0 if archived else heads.get(table, 0))
         if conflict is not None:
             return conflict
     for size, note in request.checkpoints:
         if await raw.execute(_NOTE, table, size, note) == "INSERT 0 0":
             stored = await raw.fetchval(_STORED_NOTE, table, size)
-            merged = merge_signatures(stored, note)
+            merged = log_rows.merge_signatures(stored, note)
             if merged != stored:
                 await raw.execute(_UPDATE_NOTE, table, size, merged)
                 await raw.execute(_COSIGNED, table)
-    return Appended(request.end)
+    return log_rows.Appended(request.end)
 
 
-async def _is_stored(raw: asyncpg.Connection[Any], table: bytes, row: EventRecord) -> bool:
+async def _is_stored(raw: asyncpg.Connection[Any], table: bytes, row: log_rows.EventRecord) -> bool:
     """Whether exactly this row is in the log."""
     found = await raw.fetchrow(_EVENT, table, row.version)
-    there = None if found is None else EventRecord(*decode(found)).columns_as_read()
+    there = None if found is None else log_rows.EventRecord(*decode(found)).columns_as_read()
     return there == row.columns_as_read()
 
 
@@ -386,7 +376,7 @@ async def _copy(
     return tables
 
 
-def to_columns(row: EventRecord) -> Sequence[Any]:
+def to_columns(row: log_rows.EventRecord) -> Sequence[Any]:
     """The columns of a row as they are stored."""
     stored = encode(row)
     if row.command is None:

@@ -21,15 +21,8 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
+from dealer import errors
 from dealer.backoff import Backoff
-from dealer.errors import (
-    ConfigurationError,
-    DatabaseError,
-    DatabaseUnavailable,
-    Overloaded,
-    ServerReplaced,
-    WorkerUnavailable,
-)
 from dealer.eventlog.address import is_postgres, not_encoded
 from dealer.eventlog.db_errors import is_recovering, translate
 
@@ -121,7 +114,7 @@ class PostgresDatabase:
             or rest.count("@") != authority.count("@")
             or authority.count("@") > 1
         ):
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 "The database's address is invalid; write @ / # ? % in a name or password as "
                 "%40 %2F %23 %3F %25, or use DEALER_DATABASE_PASSWORD_FILE."
             )
@@ -135,7 +128,7 @@ class PostgresDatabase:
         except (ArgumentError, ValueError):
             parsed = None
         if parsed is None or not is_postgres(url) or not parsed.database:
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 "The database's address is invalid; write it like "
                 "postgresql://user:password@host:5432/dealer."
             )
@@ -146,7 +139,7 @@ class PostgresDatabase:
         named = [str(one.port) for one in each if one.port is not None]
         for port in [*named, *filter(None, self._options.get("port", "").split(","))]:
             if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 2**16):
-                raise ConfigurationError(
+                raise errors.ConfigurationError(
                     f"The address of the database {self.name} has the port {port}; a port is a "
                     "number from 1 to 65535."
                 )
@@ -159,14 +152,14 @@ class PostgresDatabase:
         options = {name: value for name, _, value in pairs}
         unknown = [name for name in options if name not in _OPTIONS]
         if unknown:
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 f"The address of the database {self.name} has an unknown option: "
                 f"{', '.join(unknown)}. There are {', '.join(sorted(_OPTIONS))}; a setting of the "
                 "server is written options=-c%20NAME=VALUE, and a ? in a name %3F."
             )
         empty = [name for name, value in options.items() if not value]
         if empty:
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 f"The address of the database {self.name} is invalid: {', '.join(empty)} has no "
                 "value."
             )
@@ -179,7 +172,7 @@ class PostgresDatabase:
         twice = [name for name, value in before.items() if value and name in options]
         if twice:
             # libpq, and so pg_dump, would take the other one.
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 f"The address of the database {self.name} has two values for "
                 f"{' and '.join(twice)}; leave one out."
             )
@@ -230,7 +223,7 @@ class PostgresDatabase:
             ]
             if not invalid:
                 raise
-            raise DatabaseError(
+            raise errors.DatabaseError(
                 f"The address of the database {self.name} has an invalid value for an option: "
                 f"{', '.join(invalid)}."
             ) from None
@@ -243,7 +236,7 @@ class PostgresDatabase:
         """
         timeline, newest = found.rpartition("/")[2], known.rpartition("/")[2]
         if found.partition("/")[0] == known.partition("/")[0] and timeline < newest:
-            raise ServerReplaced(
+            raise errors.ServerReplaced(
                 f"The PostgreSQL server at {self.name} was replaced: it is on timeline "
                 f"{int(timeline, 16)}, and this node has used timeline {int(newest, 16)} of the "
                 "same cluster, whose events it lacks. Stop this server, and let --database name "
@@ -270,7 +263,7 @@ class PostgresDatabase:
         finally:
             await first.close()
         if shared:
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 f"The connection pooler of {self.name} gives each transaction or statement another "
                 "session; set its pool_mode to session for this database."
             )
@@ -318,15 +311,15 @@ class PostgresDatabase:
         while True:
             try:
                 return await work()
-            except (ConfigurationError, Overloaded):
+            except (errors.ConfigurationError, errors.Overloaded):
                 raise
             except Exception as error:
                 translated = translate(error, name=self.name)
                 limit = max(seconds, recovery) if is_recovering(error) else seconds
                 waited = loop.time() - began
                 # A worker may be down for long, and others would wait for the retries.
-                again = isinstance(translated, DatabaseUnavailable)
-                if not again or isinstance(translated, WorkerUnavailable) or waited >= limit:
+                again = isinstance(translated, errors.DatabaseUnavailable)
+                if not again or isinstance(translated, errors.WorkerUnavailable) or waited >= limit:
                     raise translated from error
             await asyncio.sleep(backoff.next_jittered())
 
@@ -354,7 +347,7 @@ class Session:
         self, database: PostgresDatabase, settings: dict[str, str], worker: Server | None = None
     ) -> None:
         self.worker = worker
-        self.error: DatabaseError | None = None
+        self.error: errors.DatabaseError | None = None
         self._database = database
         self._engine = database.engine(settings, server=worker, poolclass=NullPool)
         self._connection: AsyncConnection | None = None
@@ -385,7 +378,7 @@ class Session:
         seconds = 0.0 if once or self.error is not None else self._database.retry_seconds
         try:
             connections = await self._database.with_retry(self.connect, seconds=seconds)
-        except DatabaseUnavailable as error:
+        except errors.DatabaseUnavailable as error:
             self.error, self._not_before = error, monotonic() + PAUSE_SECONDS
             raise
         self.error = None

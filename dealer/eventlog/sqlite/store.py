@@ -28,18 +28,9 @@ from typing import Any, TypeVar
 
 from dealer.backoff import LastingFailure
 from dealer.errors import DatabaseLocked, DatabaseReplaced
+from dealer.eventlog import rows as log_rows
 from dealer.eventlog.db_errors import BAD_VALUES, FAULTS, is_bad_value, translate
 from dealer.eventlog.protocols import Connection
-from dealer.eventlog.rows import (
-    COLUMNS,
-    Append,
-    Appended,
-    Conflict,
-    Duplicate,
-    Result,
-    conflict_if_missing,
-    merge_signatures,
-)
 from dealer.eventlog.schema import ALEMBIC, current_revision, is_newest, select_in, upgrade
 from dealer.eventlog.sqlite.file_identity import FileIdentity, create_private, make_private
 from dealer.eventlog.sqlite.wal import SqliteConnection, WalCheckpoints, open_file
@@ -116,8 +107,8 @@ class SqliteStore:
             raise translate(error, name=self.name) from error
 
     def append(
-        self, requests: Sequence[Append], *, wait: bool = True
-    ) -> tuple[Sequence[Append], Sequence[Result]]:
+        self, requests: Sequence[log_rows.Append], *, wait: bool = True
+    ) -> tuple[Sequence[log_rows.Append], Sequence[log_rows.Result]]:
         """Write the requests in one transaction; see `Store.append`."""
         self.identity.check()
         connection = self._begin_append(wait=wait)
@@ -195,7 +186,7 @@ class SqliteStore:
         except OSError:
             return True  # `maintain` reports it
 
-    def close(self) -> list[Append]:
+    def close(self) -> list[log_rows.Append]:
         self._disconnect()
         self.identity.closed()
         return []
@@ -346,7 +337,7 @@ class SqliteStore:
             with suppress(Exception):
                 connection.close()
 
-    def _forget(self, requests: Sequence[Append]) -> None:
+    def _forget(self, requests: Sequence[log_rows.Append]) -> None:
         """Remove the row numbers of tables whose creation was rolled back with a batch."""
         for request in requests:
             if not request.expected:
@@ -368,7 +359,7 @@ def direct_executemany(
 _FIND = "SELECT table_id, id FROM stream"
 _CREATE = "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)"
 _MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
-_ADD = f"INSERT INTO event (stream, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD = f"INSERT INTO event (stream, {log_rows.COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _STORED_NOTE = "SELECT note FROM checkpoint WHERE stream = ? AND size = ?"
 _UPDATE_NOTE = "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?"
@@ -381,9 +372,9 @@ _HEAD_UNLESS_ARCHIVED = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE s
 def write_batch(
     connection: Connection,
     driver: sqlite3.Connection,
-    requests: Sequence[Append],
+    requests: Sequence[log_rows.Append],
     streams: dict[bytes, int],
-) -> list[Result] | None:
+) -> list[log_rows.Result] | None:
     """Write all requests; None if that failed, and then the transaction must be rolled back.
 
     `driver` is the driver's connection of `connection`. `streams` caches the row numbers of tables
@@ -419,18 +410,18 @@ def write_batch(
         if not is_bad_value(error):
             raise
         return None
-    return [Appended(request.expected + len(request.rows)) for request in requests]
+    return [log_rows.Appended(request.expected + len(request.rows)) for request in requests]
 
 
 def write_individually(
     connection: Connection,
-    requests: Sequence[Append],
+    requests: Sequence[log_rows.Append],
     streams: dict[bytes, int],
     *,
     name: str,
-) -> list[Result]:
+) -> list[log_rows.Result]:
     """Write each request under a savepoint, in order; a request that fails writes nothing."""
-    results: list[Result] = []
+    results: list[log_rows.Result] = []
     for request in requests:
         connection.exec_driver_sql("SAVEPOINT request")
         try:
@@ -442,17 +433,19 @@ def write_individually(
             # The row of a table that this request created is rolled back with it.
             streams.pop(request.table, None)
             result = translate(error, name=name)
-        if request.chain is not None and not isinstance(result, Appended):
+        if request.chain is not None and not isinstance(result, log_rows.Appended):
             request.chain.broken = True
         connection.exec_driver_sql("RELEASE request")
         results.append(result)
     return results
 
 
-def _write_one(connection: Connection, request: Append, streams: dict[bytes, int]) -> Result:
+def _write_one(
+    connection: Connection, request: log_rows.Append, streams: dict[bytes, int]
+) -> log_rows.Result:
     execute = connection.exec_driver_sql
     if not _load_numbers(connection, (request,), streams):
-        return Conflict(0)
+        return log_rows.Conflict(0)
     number = streams[request.table]
     if request.rows:
         # A command that was carried out is Duplicate, whatever version this request expects.
@@ -462,11 +455,11 @@ def _write_one(connection: Connection, request: Append, streams: dict[bytes, int
         head = execute(_HEAD, (number,)).first()
         if head is None:
             del streams[request.table]  # cached before the log was restored from a backup
-            return Conflict(0)
+            return log_rows.Conflict(0)
         (version,) = head
         broken = request.chain is not None and request.chain.broken
         if broken or version != request.expected:
-            return Conflict(version)
+            return log_rows.Conflict(version)
         execute(_MOVE, (version + len(request.rows), number, version))
         execute(_ADD, encode_all([(number, request.rows)]))
     else:
@@ -474,10 +467,12 @@ def _write_one(connection: Connection, request: Append, streams: dict[bytes, int
         if conflict is not None:
             return conflict
     _note(connection, number, request.checkpoints)
-    return Appended(request.end)
+    return log_rows.Appended(request.end)
 
 
-def _find_command(connection: Connection, number: int, request: Append) -> Duplicate | None:
+def _find_command(
+    connection: Connection, number: int, request: log_rows.Append
+) -> log_rows.Duplicate | None:
     """Where the log has the request's command."""
     command = request.rows[0].command
     if command is None:
@@ -486,11 +481,11 @@ def _find_command(connection: Connection, number: int, request: Append) -> Dupli
     if found is None:
         return None
     version, stored, digest = found
-    return Duplicate(version, decode_command(stored, digest)[1])
+    return log_rows.Duplicate(version, decode_command(stored, digest)[1])
 
 
 def _load_numbers(
-    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
+    connection: Connection, requests: Sequence[log_rows.Append], streams: dict[bytes, int]
 ) -> bool:
     """Cache the tables' row numbers, and create new tables; False if a table does not exist."""
     unknown = {r.table: r for r in reversed(requests) if r.table not in streams}
@@ -515,10 +510,12 @@ def _find(connection: Connection, tables: list[bytes], streams: dict[bytes, int]
             streams[table] = number
 
 
-def _conflict_if_missing(connection: Connection, number: int, request: Append) -> Conflict | None:
+def _conflict_if_missing(
+    connection: Connection, number: int, request: log_rows.Append
+) -> log_rows.Conflict | None:
     """The result for checkpoints whose events are not stored: archived, or lost by a restore."""
     found = connection.exec_driver_sql(_HEAD_UNLESS_ARCHIVED, (number, number)).first()
-    return conflict_if_missing(request, 0 if found is None else found[0])
+    return log_rows.conflict_if_missing(request, 0 if found is None else found[0])
 
 
 def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]]) -> None:
@@ -526,7 +523,7 @@ def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]])
         if connection.exec_driver_sql(_NOTE, (number, size, note)).rowcount:
             continue
         (stored,) = connection.exec_driver_sql(_STORED_NOTE, (number, size)).one()
-        merged = merge_signatures(stored, note)
+        merged = log_rows.merge_signatures(stored, note)
         if merged != stored:
             connection.exec_driver_sql(_UPDATE_NOTE, (merged, number, size))
             connection.exec_driver_sql(_COSIGNED, (number,))

@@ -22,48 +22,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from dealer.errors import BadPlace, BadRequest, NotEntitled, NothingToTakeBack, NotYourSeat
-from dealer.game import events
-from dealer.game.commands import (
-    Actor,
-    CardRef,
-    Cut,
-    Deal,
-    DealtPile,
-    Draw,
-    Move,
-    Pass,
-    Show,
-    TakeBack,
-    Where,
-)
-from dealer.game.decide.permission import (
-    idle_round,
-    is_host,
-    is_permitted,
-    require_permission,
-    require_seat,
-)
+from dealer.game import commands, events
+from dealer.game.decide import permission, selection
 from dealer.game.decide.round_secrets import RoundSecrets
-from dealer.game.decide.selection import (
-    chosen,
-    require_drawable,
-    require_no_pass,
-    require_no_pass_pile,
-    require_pile,
-    require_room_for,
-    require_stack,
-    select_named_cards,
-    shown,
-    taken,
-    whole,
-)
 from dealer.game.events import TAKE_BACK, Event
 from dealer.game.moves import CardsMoved
 from dealer.game.stacks import DECK, DISCARD, hand, is_stack, pass_pile, passed_to, seat_of
 from dealer.game.state import Round, Table
 
 
-def draw(command: Draw, table: Table) -> list[Event]:
+def draw(command: commands.Draw, table: Table) -> list[Event]:
     """Draw cards into the actor's hand, as CardDrawn events in their order."""
     actor, round_ = command.actor, table.round
     action = "draw" if command.source == DECK else "pile"
@@ -71,49 +39,49 @@ def draw(command: Draw, table: Table) -> list[Event]:
     # if its test has failed, to refuse with the reason; only a host may pass the first two.
     seat = actor.seat
     if seat not in table.seats or table.rules.who[action] != "players":
-        seat = require_seat(table, actor)
-        require_permission(table, actor, action)
+        seat = permission.require_seat(table, actor)
+        permission.require_permission(table, actor, action)
     if round_ is None or round_.shuffle is not None:
-        round_ = idle_round(table)
+        round_ = permission.idle_round(table)
     if command.source != DECK:
-        require_pile(command.source)
-        require_no_pass(round_, command.source)
+        selection.require_pile(command.source)
+        selection.require_no_pass(round_, command.source)
     if command.cards is not None:
-        slots = select_named_cards(round_, command.actor, command.source, command.cards)
+        slots = selection.select_named_cards(round_, command.actor, command.source, command.cards)
     elif command.whole:
-        slots = whole(round_, command.source)
+        slots = selection.whole(round_, command.source)
     else:
         slots = round_.stacks.get(command.source, [])[-1:]
         if command.count != 1 or command.where != "top" or not slots or slots[0] < 0:
-            slots = taken(round_, command.source, command.count, command.where)
+            slots = selection.taken(round_, command.source, command.count, command.where)
     drawn: list[Event] = []
     for slot in slots:
         if not round_.drawable[slot]:
-            require_drawable(round_, slots)
+            selection.require_drawable(round_, slots)
         card = round_.faces[slot]
         drawn.append(events.CardDrawn(round_.number, seat, command.source, slot, card))
     return drawn
 
 
-def cut(command: Cut, table: Table) -> list[Event]:
+def cut(command: commands.Cut, table: Table) -> list[Event]:
     """Cut the deck or a pile at a place from 0 to its number of cards."""
-    require_permission(table, command.actor, "cut")
-    round_ = idle_round(table)
-    require_pile(command.stack)
-    require_no_pass(round_, command.stack)
+    permission.require_permission(table, command.actor, "cut")
+    round_ = permission.idle_round(table)
+    selection.require_pile(command.stack)
+    selection.require_no_pass(round_, command.stack)
     n = len(round_.cards(command.stack))
     if not 0 <= command.at <= n:
         raise BadPlace(f"Cut at a place from 0 to {n}, counted from the bottom.")
     return [events.StackCut(round_.number, command.stack, command.at)]
 
 
-def move(command: Move, table: Table, house: RoundSecrets) -> list[Event]:
+def move(command: commands.Move, table: Table, house: RoundSecrets) -> list[Event]:
     """Move cards; cards that turn face up are opened by CardShown with their salts."""
-    round_ = idle_round(table)
+    round_ = permission.idle_round(table)
     _permit_move(table, command)
-    require_no_pass(round_, command.source)
-    require_no_pass_pile(command.to)
-    slots = chosen(
+    selection.require_no_pass(round_, command.source)
+    selection.require_no_pass_pile(command.to)
+    slots = selection.chosen(
         round_, command.actor, command.source, command.cards, command.count, all_cards=command.whole
     )
     to_seat = seat_of(command.to)
@@ -122,34 +90,34 @@ def move(command: Move, table: Table, house: RoundSecrets) -> list[Event]:
             raise BadRequest(f"Seat {to_seat} is not taken.")
         if command.action == "give" and command.source == command.to:
             raise BadRequest("Name with `to` the seat of another player: this one has the cards.")
-        require_drawable(round_, slots)
+        selection.require_drawable(round_, slots)
     moved: list[Event] = []
     for slot, place in zip(slots, _places(round_, command, slots), strict=True):
         card = None if to_seat is None else round_.faces[slot]
         moved.append(events.CardMoved(round_.number, slot, command.source, command.to, place, card))
         if command.face == "up" and slot not in round_.shown:
-            moved.append(shown(round_, house, slot))
+            moved.append(selection.shown(round_, house, slot))
     return moved
 
 
-def show(command: Show, table: Table, house: RoundSecrets) -> list[Event]:
+def show(command: commands.Show, table: Table, house: RoundSecrets) -> list[Event]:
     """Open cards to everyone with their salts, or to one seat by CardPeeked."""
-    round_ = idle_round(table)
-    require_stack(command.source)
+    round_ = permission.idle_round(table)
+    selection.require_stack(command.source)
     seat = seat_of(command.source)
     if seat is not None:
         if seat != command.actor.seat:
             raise NotYourSeat("You may show only the cards of your own hand.")
-        require_seat(table, command.actor)
-        require_permission(table, command.actor, "show")
+        permission.require_seat(table, command.actor)
+        permission.require_permission(table, command.actor, "show")
     else:
-        require_permission(table, command.actor, "turn")
-        require_no_pass(round_, command.source)
-    slots = chosen(
+        permission.require_permission(table, command.actor, "turn")
+        selection.require_no_pass(round_, command.source)
+    slots = selection.chosen(
         round_, command.actor, command.source, command.cards, None, all_cards=command.whole
     )
     if command.to is None:
-        return [shown(round_, house, slot) for slot in slots if slot not in round_.shown]
+        return [selection.shown(round_, house, slot) for slot in slots if slot not in round_.shown]
     if command.to not in table.seats:
         raise BadRequest(f"Seat {command.to} is not taken.")
     return [
@@ -159,34 +127,34 @@ def show(command: Show, table: Table, house: RoundSecrets) -> list[Event]:
     ]
 
 
-def _permit_move(table: Table, command: Move) -> None:
+def _permit_move(table: Table, command: commands.Move) -> None:
     """Check that the rules allow this move.
 
     From another seat's hand only the host and a service may move.
     """
     for stack in (command.source, command.to):
-        require_stack(stack)
+        selection.require_stack(stack)
     owner = seat_of(command.source)
     if owner is not None and owner == command.actor.seat:
-        require_seat(table, command.actor)
-        require_permission(table, command.actor, _action(command))
+        permission.require_seat(table, command.actor)
+        permission.require_permission(table, command.actor, _action(command))
         if command.face == "up" and seat_of(command.to) is not None:  # open, but not played
-            require_permission(table, command.actor, "show")
+            permission.require_permission(table, command.actor, "show")
     elif owner is not None:
-        if not (command.actor.service or is_host(table, command.actor)):
+        if not (command.actor.service or permission.is_host(table, command.actor)):
             raise NotYourSeat("That is another seat's hand.")
-        require_permission(table, command.actor, "collect")
+        permission.require_permission(table, command.actor, "collect")
         if seat_of(command.to) is not None:
             raise NotEntitled("Collected cards go onto the deck or a pile, not into a hand.")
         if command.face == "up":
             raise NotEntitled("Cards of another seat's hand are collected face down; name no face.")
     else:
-        require_permission(table, command.actor, _action(command))
+        permission.require_permission(table, command.actor, _action(command))
         if command.face == "up":
-            require_permission(table, command.actor, "turn")
+            permission.require_permission(table, command.actor, "turn")
 
 
-def _action(command: Move) -> str:
+def _action(command: commands.Move) -> str:
     """The action whose rule applies, from the stacks rather than from the name of the command.
 
     A generic move must not get round the rules for draw, deal, give or return.
@@ -202,14 +170,14 @@ def _action(command: Move) -> str:
     return command.action
 
 
-def _places(round_: Round, command: Move, slots: Sequence[int]) -> list[int]:
+def _places(round_: Round, command: commands.Move, slots: Sequence[int]) -> list[int]:
     """The place of each card in the target stack, after it was taken out of its own place.
 
     Each card goes on top of the one before it, or, with `where` "bottom", below it. A whole stack
     keeps its order in any place.
     """
     target = round_.cards(command.to)
-    require_room_for(round_, [command.to])
+    selection.require_room_for(round_, [command.to])
     same = command.to == command.source
     first = _place(command.where, len(target) - same)
     if command.where == "bottom" and not command.whole:
@@ -226,7 +194,7 @@ def _places(round_: Round, command: Move, slots: Sequence[int]) -> list[int]:
     return places
 
 
-def _place(where: Where, size: int) -> int:
+def _place(where: commands.Where, size: int) -> int:
     if where == "top":
         return size
     if where == "bottom":
@@ -236,10 +204,10 @@ def _place(where: Where, size: int) -> int:
     return where
 
 
-def deal(command: Deal, table: Table, house: RoundSecrets) -> list[Event]:
+def deal(command: commands.Deal, table: Table, house: RoundSecrets) -> list[Event]:
     """Deal one card at a time to each seat, `command.each` times, then the cards of each pile."""
-    require_permission(table, command.actor, "deal")
-    round_ = idle_round(table)
+    permission.require_permission(table, command.actor, "deal")
+    round_ = permission.idle_round(table)
     seats = tuple(sorted(table.seats)) if command.seats is None else command.seats
     if not seats and command.each:
         raise BadRequest("No seat of this table is taken; players join first.")
@@ -250,8 +218,8 @@ def deal(command: Deal, table: Table, house: RoundSecrets) -> list[Event]:
     _check_piles(command, table, round_)
     to_seats = command.each * len(seats)
     in_piles = sum(pile.number for pile in command.piles)
-    slots = taken(round_, DECK, to_seats + in_piles, "top")
-    require_drawable(round_, slots[:to_seats])
+    slots = selection.taken(round_, DECK, to_seats + in_piles, "top")
+    selection.require_drawable(round_, slots[:to_seats])
     number, faces = round_.number, round_.faces
     dealt: list[Event] = [
         events.CardDrawn(number, seats[turn % len(seats)], DECK, slot, faces[slot])
@@ -261,27 +229,27 @@ def deal(command: Deal, table: Table, house: RoundSecrets) -> list[Event]:
     return dealt
 
 
-def _check_piles(command: Deal, table: Table, round_: Round) -> None:
+def _check_piles(command: commands.Deal, table: Table, round_: Round) -> None:
     if not command.piles:
         return
     names = [pile.stack for pile in command.piles]
     # A deal must not get round the rules for piles.
-    require_permission(table, command.actor, "pile")
+    permission.require_permission(table, command.actor, "pile")
     if any(pile.face == "up" for pile in command.piles):
-        require_permission(table, command.actor, "turn")
+        permission.require_permission(table, command.actor, "turn")
     for name in names:
         if name == DECK or not is_stack(name) or seat_of(name) is not None:
             raise BadRequest("Cards are dealt to seats and to piles; name pile:<name>.")
-        require_no_pass_pile(name)
+        selection.require_no_pass_pile(name)
     if len(set(names)) != len(names):
         raise BadRequest("Name each pile once.")
     if any(pile.number < 1 for pile in command.piles):
         raise BadRequest("Deal at least one card to each pile.")
-    require_room_for(round_, names)
+    selection.require_room_for(round_, names)
 
 
 def _onto_piles(
-    piles: Sequence[DealtPile], slots: Sequence[int], round_: Round, house: RoundSecrets
+    piles: Sequence[commands.DealtPile], slots: Sequence[int], round_: Round, house: RoundSecrets
 ) -> Iterator[Event]:
     rest = iter(slots)
     for pile in piles:
@@ -290,16 +258,16 @@ def _onto_piles(
             slot = next(rest)
             yield events.CardMoved(round_.number, slot, DECK, pile.stack, place, None)
             if pile.face == "up" and slot not in round_.shown:
-                yield shown(round_, house, slot)
+                yield selection.shown(round_, house, slot)
 
 
-def pass_cards(command: Pass, table: Table) -> list[Event]:
+def pass_cards(command: commands.Pass, table: Table) -> list[Event]:
     """Put cards into the pile of the seat that gets them; deliver all if no seat is awaited."""
-    require_permission(table, command.actor, "pass")
-    round_ = idle_round(table)
+    permission.require_permission(table, command.actor, "pass")
+    round_ = permission.idle_round(table)
     if command.cards is None:
         return _deliver_now(command, table, round_)
-    seat, to = require_seat(table, command.actor), command.to
+    seat, to = permission.require_seat(table, command.actor), command.to
     if to is None or to == seat or to not in table.seats:
         raise BadRequest("Name with `to` the taken seat that gets the cards, not your own.")
     if seat in round_.moves.passed:
@@ -315,11 +283,11 @@ def pass_cards(command: Pass, table: Table) -> list[Event]:
 
 
 def _put_aside(
-    cards: tuple[CardRef, ...], command: Pass, round_: Round, seat: int, to: int
+    cards: tuple[commands.CardRef, ...], command: commands.Pass, round_: Round, seat: int, to: int
 ) -> list[events.CardMoved]:
     source, pile = hand(seat), pass_pile(to)
-    slots = select_named_cards(round_, command.actor, source, cards)
-    require_room_for(round_, [pile])
+    slots = selection.select_named_cards(round_, command.actor, source, cards)
+    selection.require_room_for(round_, [pile])
     first = len(round_.cards(pile))
     return [
         events.CardMoved(round_.number, slot, source, pile, place, None)
@@ -327,13 +295,13 @@ def _put_aside(
     ]
 
 
-def _deliver_now(command: Pass, table: Table, round_: Round) -> list[Event]:
+def _deliver_now(command: commands.Pass, table: Table, round_: Round) -> list[Event]:
     if command.to is not None:
         raise BadRequest("Name the cards that you pass, or no seat to deliver what was passed.")
     if not round_.moves.passed:
         raise BadRequest("No cards wait to be passed.")
     awaited = _awaited(table, round_)
-    if awaited and not (command.actor.service or is_host(table, command.actor)):
+    if awaited and not (command.actor.service or permission.is_host(table, command.actor)):
         seats = ", ".join(map(str, awaited))
         raise NotEntitled(f"Not all have passed (seats: {seats}); only the host may deliver now.")
     return list(_deliveries(table, round_, round_.moves.waiting(), {}))
@@ -366,14 +334,14 @@ def _deliveries(
         yield events.CardMoved(round_.number, slot, pile, to, place, face)
 
 
-def take_back(command: TakeBack, table: Table) -> list[Event]:
+def take_back(command: commands.TakeBack, table: Table) -> list[Event]:
     """Reverse the last move, or else the cards that the actor's seat has passed.
 
     The last event is a note with the versions of the reversed events. Raises NothingToTakeBack.
     """
     actor = command.actor
-    require_permission(table, actor, "take_back")
-    round_ = idle_round(table)
+    permission.require_permission(table, actor, "take_back")
+    round_ = permission.idle_round(table)
     last = round_.moves.last
     obstacle = _obstacle(table, actor, last)
     if last is None or obstacle is not None:
@@ -384,7 +352,7 @@ def take_back(command: TakeBack, table: Table) -> list[Event]:
     return [*_reversed(round_, last), note]
 
 
-def _obstacle(table: Table, actor: Actor, last: CardsMoved | None) -> str | None:
+def _obstacle(table: Table, actor: commands.Actor, last: CardsMoved | None) -> str | None:
     """Why the actor may not take the last move back; None if the actor may."""
     if last is None:
         return "There is no move to take back: cards were shown, drawn or shuffled since, or none."
@@ -394,7 +362,7 @@ def _obstacle(table: Table, actor: Actor, last: CardsMoved | None) -> str | None
     if giver is not None and taker is not None and giver != taker:
         return "Cards that were given to another seat cannot be taken back."
     if last.seat is None:
-        if is_permitted(table, actor, "pile"):
+        if permission.is_permitted(table, actor, "pile"):
             return None
         return "The last move was not one of your hand."
     if last.seat != actor.seat:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from dealer.errors import (
-    NoRound,
-    NotEntitled,
-    NotHost,
-    NotYourSeat,
-    ShuffleRunning,
-    VersionConflict,
-)
+from dealer import errors
 from dealer.game.commands import Actor
 from dealer.game.state import Round, SeatHolder, Table
 
@@ -42,10 +35,10 @@ def require_permission(table: Table, actor: Actor, action: str) -> None:
         return
     who = table.rules.who[action]
     if who == "host":
-        raise NotHost(f"This table's rules allow only the host to {action}.")
+        raise errors.NotHost(f"This table's rules allow only the host to {action}.")
     if who == "nobody":
-        raise NotEntitled(f"This table's rules do not allow anyone to {action}.")
-    raise NotEntitled(f"To {action}, take a seat at this table first.")
+        raise errors.NotEntitled(f"This table's rules do not allow anyone to {action}.")
+    raise errors.NotEntitled(f"To {action}, take a seat at this table first.")
 
 
 def require_current_seat(table: Table, actor: Actor) -> None:
@@ -58,21 +51,21 @@ def require_current_seat(table: Table, actor: Actor) -> None:
     player = table.seats.get(actor.seat)
     if player is None or player.taken_at != actor.taken_at:
         if SeatHolder(actor.seat, actor.taken_at) in table.moved:
-            raise VersionConflict("You moved to another seat meanwhile; send this again.")
-        raise NotYourSeat("You left this seat; join the table again.")
+            raise errors.VersionConflict("You moved to another seat meanwhile; send this again.")
+        raise errors.NotYourSeat("You left this seat; join the table again.")
 
 
 def require_seat(table: Table, actor: Actor) -> int:
     """The actor's seat; raises NotYourSeat if the actor has none at this table."""
     if actor.seat is None or actor.seat not in table.seats:
-        raise NotYourSeat("You have no seat at this table; join it first.")
+        raise errors.NotYourSeat("You have no seat at this table; join it first.")
     return actor.seat
 
 
 def open_round(table: Table) -> Round:
     """The open round; raises NoRound between rounds."""
     if table.round is None:
-        raise NoRound("No round is open at this table; the host opens one with round.open.")
+        raise errors.NoRound("No round is open at this table; the host opens one with round.open.")
     return table.round
 
 
@@ -80,5 +73,7 @@ def idle_round(table: Table) -> Round:
     """The open round; raises ShuffleRunning during a shuffle, when no card may move or be shown."""
     round_ = table.round or open_round(table)
     if round_.shuffle is not None:
-        raise ShuffleRunning("A shuffle is running; wait for its DeckSealed event and try again.")
+        raise errors.ShuffleRunning(
+            "A shuffle is running; wait for its DeckSealed event and try again."
+        )
     return round_

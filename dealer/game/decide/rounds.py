@@ -9,29 +9,9 @@ shuffles. A shuffle with a reveal missing at its deadline is voided and started 
 
 from __future__ import annotations
 
-from dealer.errors import (
-    BadRequest,
-    DeckEmpty,
-    EntropyMismatch,
-    EntropyOutOfTurn,
-    NoShuffle,
-    RoundOpen,
-    amount,
-)
-from dealer.game import events
+from dealer import errors
+from dealer.game import commands, events
 from dealer.game.cards import check_deck
-from dealer.game.commands import (
-    CheckDeadlines,
-    CloseEntropy,
-    CloseRound,
-    CloseTable,
-    CommitEntropy,
-    DrawAtRandom,
-    FinishShuffle,
-    OpenRound,
-    RevealEntropy,
-    StartShuffle,
-)
 from dealer.game.decide.permission import idle_round, open_round, require_permission, require_seat
 from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.decide.selection import require_no_pass
@@ -46,17 +26,17 @@ WAIT_MS_MIN = 100
 WAIT_MS_MAX = 3_600_000
 
 
-def open_next_round(command: OpenRound, table: Table, house: RoundSecrets) -> list[Event]:
+def open_next_round(command: commands.OpenRound, table: Table, house: RoundSecrets) -> list[Event]:
     """Open the next round; RoundOpen if one is open, BadRequest for a deck that is too large."""
     require_permission(table, command.actor, "open")
     if table.round is not None:
-        raise RoundOpen(f"Round {table.round.number} is open; close it before the next one.")
+        raise errors.RoundOpen(f"Round {table.round.number} is open; close it before the next one.")
     check_deck(command.deck)
     if command.entropy not in ENTROPY:
-        raise BadRequest("A round's entropy is players or house.")
+        raise errors.BadRequest("A round's entropy is players or house.")
     for name, wait in (("commit_ms", command.commit_ms), ("reveal_ms", command.reveal_ms)):
         if not WAIT_MS_MIN <= wait <= WAIT_MS_MAX:
-            raise BadRequest(f"{name} is {WAIT_MS_MIN} to {WAIT_MS_MAX} milliseconds.")
+            raise errors.BadRequest(f"{name} is {WAIT_MS_MIN} to {WAIT_MS_MAX} milliseconds.")
     return [
         events.RoundOpened(
             round=len(table.round_versions) + 1,
@@ -69,13 +49,13 @@ def open_next_round(command: OpenRound, table: Table, house: RoundSecrets) -> li
     ]
 
 
-def close_round(command: CloseRound, table: Table, house: RoundSecrets) -> list[Event]:
+def close_round(command: commands.CloseRound, table: Table, house: RoundSecrets) -> list[Event]:
     """Close the open round, which no shuffle may be running in."""
     require_permission(table, command.actor, "close")
     return [events.RoundClosed(idle_round(table).number, house.secret)]
 
 
-def close_table(command: CloseTable, table: Table, house: RoundSecrets) -> list[Event]:
+def close_table(command: commands.CloseTable, table: Table, house: RoundSecrets) -> list[Event]:
     """Close the table, and an open round with it, so that the whole game can be verified."""
     if not command.forced:
         require_permission(table, command.actor, "close")
@@ -87,79 +67,83 @@ def close_table(command: CloseTable, table: Table, house: RoundSecrets) -> list[
 ENTROPY_BYTES = 32
 
 
-def start_shuffle(command: StartShuffle, table: Table) -> list[Event]:
+def start_shuffle(command: commands.StartShuffle, table: Table) -> list[Event]:
     """Start a shuffle of a stack; ShuffleRunning if one is running."""
     require_permission(table, command.actor, "shuffle")
     round_, n = _shufflable(table, command.stack)
     steps = full(n) if command.steps is None else command.steps
     if command.algorithm not in ALGORITHMS:
-        raise BadRequest("A shuffle's algorithm is backward or forward.")
+        raise errors.BadRequest("A shuffle's algorithm is backward or forward.")
     if not 0 <= steps <= full(n):
-        raise BadRequest(f"A shuffle of {amount(n, 'card')} takes 0 to {amount(full(n), 'step')}.")
+        raise errors.BadRequest(
+            f"A shuffle of {errors.amount(n, 'card')} takes 0 to {errors.amount(full(n), 'step')}."
+        )
     if command.algorithm == "forward" and steps != full(n):
-        raise BadRequest("A forward shuffle takes all its steps; a partial one is backward.")
+        raise errors.BadRequest("A forward shuffle takes all its steps; a partial one is backward.")
     return _starting(table, round_, command.stack, n, command.algorithm, steps)
 
 
-def start_for_draw(command: DrawAtRandom, table: Table) -> list[Event]:
+def start_for_draw(command: commands.DrawAtRandom, table: Table) -> list[Event]:
     """Start the partial shuffle that brings `count` random cards of the stack to its top."""
     require_seat(table, command.actor)
     require_permission(table, command.actor, "draw" if command.source == DECK else "pile")
     round_, n = _shufflable(table, command.source)
     if not 1 <= command.count <= n:
-        raise DeckEmpty(f"The stack has {amount(n, 'card')} left; draw 1 to {n}.")
+        raise errors.DeckEmpty(f"The stack has {errors.amount(n, 'card')} left; draw 1 to {n}.")
     return _starting(table, round_, command.source, n, "backward", min(command.count, full(n)))
 
 
-def commit_entropy(command: CommitEntropy, table: Table) -> list[Event]:
+def commit_entropy(command: commands.CommitEntropy, table: Table) -> list[Event]:
     """Accept a seat's digest for this shuffle, or for the next one while none is running."""
     seat = require_seat(table, command.actor)
     round_ = open_round(table)
     shuffle = round_.shuffle
     if len(command.digest) != ENTROPY_BYTES:
-        raise BadRequest("A digest has 32 bytes, as 64 hex digits.")
+        raise errors.BadRequest("A digest has 32 bytes, as 64 hex digits.")
     if round_.entropy != "players":
-        raise EntropyOutOfTurn("This round uses only the house's entropy; send no digest.")
+        raise errors.EntropyOutOfTurn("This round uses only the house's entropy; send no digest.")
     if command.round != round_.number or command.k != round_.k:
-        raise EntropyOutOfTurn(
+        raise errors.EntropyOutOfTurn(
             f"Digests are accepted for round {round_.number}, shuffle {round_.k} only."
         )
     if seat in round_.withheld:
-        raise EntropyOutOfTurn(
+        raise errors.EntropyOutOfTurn(
             "This seat failed to reveal a nonce; its digests are not accepted in this round."
         )
     if shuffle is not None and shuffle.closed_version:
-        raise EntropyOutOfTurn(
+        raise errors.EntropyOutOfTurn(
             "The digests of this shuffle are closed; send one for the next shuffle."
         )
     given = round_.early_digests if shuffle is None else shuffle.digests
     if seat in given:
-        raise EntropyOutOfTurn("This seat has already sent its digest for this shuffle.")
+        raise errors.EntropyOutOfTurn("This seat has already sent its digest for this shuffle.")
     committed = events.EntropyCommitted(round_.number, round_.k, seat, command.digest)
     if shuffle is None:
         return [committed]
     return [committed, *_closed(table, round_, shuffle.k, {*given, seat})]
 
 
-def reveal_entropy(command: RevealEntropy, table: Table, house: RoundSecrets) -> list[Event]:
+def reveal_entropy(
+    command: commands.RevealEntropy, table: Table, house: RoundSecrets
+) -> list[Event]:
     """Accept the nonce that opens the seat's digest; EntropyMismatch if it does not."""
     seat = require_seat(table, command.actor)
     round_, shuffle = _running(table)
     if not shuffle.closed_version:
-        raise EntropyOutOfTurn("Digests are still open; reveal after EntropyClosed.")
+        raise errors.EntropyOutOfTurn("Digests are still open; reveal after EntropyClosed.")
     if command.round != round_.number or command.k != shuffle.k:
-        raise EntropyOutOfTurn(
+        raise errors.EntropyOutOfTurn(
             f"Reveals are accepted for round {round_.number}, shuffle {shuffle.k} only."
         )
     if seat not in shuffle.digests or seat in shuffle.nonces:
-        raise EntropyOutOfTurn("No reveal is expected from this seat.")
+        raise errors.EntropyOutOfTurn("No reveal is expected from this seat.")
     digest = house.player_digest(k=shuffle.k, seat=seat, nonce=command.nonce)
     if len(command.nonce) != ENTROPY_BYTES or digest != shuffle.digests[seat]:
-        raise EntropyMismatch("This nonce does not match the digest that this seat sent.")
+        raise errors.EntropyMismatch("This nonce does not match the digest that this seat sent.")
     return [events.EntropyRevealed(round_.number, shuffle.k, seat, command.nonce)]
 
 
-def check_deadlines(command: CheckDeadlines, table: Table) -> list[Event]:
+def check_deadlines(command: commands.CheckDeadlines, table: Table) -> list[Event]:
     """End the wait for digests, or void a shuffle, if its deadline has passed; else nothing."""
     round_ = table.round
     if round_ is None or round_.shuffle is None or (due := deadline(round_)) is None:
@@ -180,7 +164,7 @@ def check_deadlines(command: CheckDeadlines, table: Table) -> list[Event]:
     return [voided, restarted, *closed]
 
 
-def close_without_absent(command: CloseEntropy, table: Table) -> list[Event]:
+def close_without_absent(command: commands.CloseEntropy, table: Table) -> list[Event]:
     """End the wait for digests early, if each player has sent one or is absent; else nothing.
 
     A player who has left, or taken the seat since, is not an absent one.
@@ -197,11 +181,13 @@ def close_without_absent(command: CloseEntropy, table: Table) -> list[Event]:
     return _closed(table, round_, shuffle.k, set(shuffle.digests), round_.withheld | absent)
 
 
-def finish_shuffle(command: FinishShuffle, table: Table, house: RoundSecrets) -> list[Event]:
+def finish_shuffle(
+    command: commands.FinishShuffle, table: Table, house: RoundSecrets
+) -> list[Event]:
     """Swap and seal the stack when all nonces are revealed."""
     round_, shuffle = _running(table)
     if not shuffle.ready():
-        raise NoShuffle("This shuffle still waits for digests or reveals.")
+        raise errors.NoShuffle("This shuffle still waits for digests or reveals.")
     order = [round_.face(card) or "" for card in round_.cards(shuffle.stack)]
     tape = Tape(
         secret=house.secret, nonces=shuffle.entropy(), root=command.root, k=shuffle.k, n=shuffle.n
@@ -245,11 +231,11 @@ def _shufflable(table: Table, stack: str) -> tuple[Round, int]:
     """The open round and the number of cards in the stack to be shuffled."""
     round_ = idle_round(table)
     if not is_stack(stack) or seat_of(stack) is not None:
-        raise BadRequest("Name deck or pile:<name>; a hand cannot be shuffled.")
+        raise errors.BadRequest("Name deck or pile:<name>; a hand cannot be shuffled.")
     require_no_pass(round_, stack)
     n = len(round_.cards(stack))
     if n == 0:
-        raise DeckEmpty("This stack has no card to shuffle.")
+        raise errors.DeckEmpty("This stack has no card to shuffle.")
     return round_, n
 
 
@@ -277,5 +263,5 @@ def _closed(
 def _running(table: Table) -> tuple[Round, Shuffle]:
     round_ = open_round(table)
     if round_.shuffle is None:
-        raise NoShuffle("No shuffle is running at this table.")
+        raise errors.NoShuffle("No shuffle is running at this table.")
     return round_, round_.shuffle

@@ -15,29 +15,9 @@ from __future__ import annotations
 
 import re
 
-from dealer.errors import (
-    BadRequest,
-    NameTaken,
-    NotHost,
-    PlayerRemoved,
-    RoundOpen,
-    SeatOccupied,
-    ShuffleRunning,
-    TableFull,
-    VersionConflict,
-)
-from dealer.game import events
+from dealer import errors
+from dealer.game import commands, events
 from dealer.game.absence import Absence, host_of, longest_seated, minutes
-from dealer.game.commands import (
-    Actor,
-    AddNote,
-    LeaveSeat,
-    MoveSeat,
-    OpenTable,
-    TakeSeat,
-    TransferHost,
-    VacateSeat,
-)
 from dealer.game.decide.permission import is_host, require_permission, require_seat
 from dealer.game.decide.practice import begin
 from dealer.game.decide.round_secrets import RoundSecrets
@@ -61,10 +41,10 @@ _OF_SERVER = {
 _NOTE_KIND = re.compile("[a-z0-9._-]{1,64}")
 
 
-def open_table(command: OpenTable, table: Table, house: RoundSecrets) -> list[Event]:
+def open_table(command: commands.OpenTable, table: Table, house: RoundSecrets) -> list[Event]:
     """Open the table, which must not exist yet; a practice table up to its first shuffle."""
     if table.version:
-        raise VersionConflict("This table exists already.")
+        raise errors.VersionConflict("This table exists already.")
     Rules.check(command.rules)
     rules = dict(command.rules)
     name = rules.pop("name", None)  # what people write is not in the leaf
@@ -72,7 +52,7 @@ def open_table(command: OpenTable, table: Table, house: RoundSecrets) -> list[Ev
     return [opened, *(begin(command.laid_out, house) if command.laid_out else ())]
 
 
-def take_seat(command: TakeSeat, table: Table) -> list[Event]:
+def take_seat(command: commands.TakeSeat, table: Table) -> list[Event]:
     """Take the seat, or the lowest free one; SeatOccupied or TableFull if there is none.
 
     NameTaken if a seated player has the name, PlayerRemoved if one who had it was removed for a
@@ -80,7 +60,9 @@ def take_seat(command: TakeSeat, table: Table) -> list[Event]:
     """
     check_name(command.name)
     if command.key is not None and len(command.key) != 32:
-        raise BadRequest("A player's key is an Ed25519 public key: 32 bytes, as 64 hex digits.")
+        raise errors.BadRequest(
+            "A player's key is an Ed25519 public key: 32 bytes, as 64 hex digits."
+        )
     seats = table.rules.seats
     seat = command.seat
     if seat is None:
@@ -91,17 +73,17 @@ def take_seat(command: TakeSeat, table: Table) -> list[Event]:
                 if seats > 1
                 else "The one seat of this table is"
             )
-            raise TableFull(f"{every} taken; you may spectate instead.")
+            raise errors.TableFull(f"{every} taken; you may spectate instead.")
     elif not 1 <= seat <= seats:
-        raise BadRequest(f"This table has the seats 1 to {seats}.")
+        raise errors.BadRequest(f"This table has the seats 1 to {seats}.")
     elif seat in table.seats:
-        raise SeatOccupied(
+        raise errors.SeatOccupied(
             f"Seat {seat} is taken; choose another seat, or name none to get the next free one."
         )
     if is_name_taken(table, command.name):
-        raise NameTaken("A player at this table has this name; choose another one.")
+        raise errors.NameTaken("A player at this table has this name; choose another one.")
     if is_removed(table, command.name):
-        raise PlayerRemoved(
+        raise errors.PlayerRemoved(
             "A player of this name was removed from this table; the host can let them sit down "
             "again."
         )
@@ -118,7 +100,7 @@ def is_removed(table: Table, name: str) -> bool:
     return any(look_alike(removed, name) for removed in table.removed)
 
 
-def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:
+def leave_seat(command: commands.LeaveSeat, table: Table) -> list[Event]:
     """Leave the seat that the actor holds; if the actor is host, another player follows."""
     actor = command.actor
     seat = require_seat(table, actor)
@@ -126,23 +108,23 @@ def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:
     return [events.SeatLeft(seat), *follows, *close_if_complete(table, left=seat)]
 
 
-def add_note(command: AddNote, table: Table) -> list[Event]:
+def add_note(command: commands.AddNote, table: Table) -> list[Event]:
     """Add a text of the actor's seat, or of the host or a service, which have none."""
     actor = command.actor
     if command.kind != READMIT:
         require_permission(table, actor, "annotate")
     elif not (actor.service or is_host(table, actor)):
-        raise NotHost("Only the host may let a removed player sit down again.")
+        raise errors.NotHost("Only the host may let a removed player sit down again.")
     if not _NOTE_KIND.fullmatch(command.kind):
-        raise BadRequest(
+        raise errors.BadRequest(
             "The kind of a note has 1 to 64 characters: a-z, 0-9, full stop, hyphen, underscore."
         )
     if command.kind in _OF_SERVER:
         by = _OF_SERVER[command.kind]
-        raise BadRequest(f"The server writes the notes of this kind, by {by}.")
+        raise errors.BadRequest(f"The server writes the notes of this kind, by {by}.")
     check_text(command.text, NOTE_BYTES, of="A note")
     if command.kind == READMIT and not is_removed(table, command.text):
-        raise BadRequest("No player of this name was removed from this table for a reason.")
+        raise errors.BadRequest("No player of this name was removed from this table for a reason.")
     return [events.NoteAdded(actor.seat or 0, command.kind, command.text)]
 
 
@@ -150,7 +132,7 @@ MOVES_MAX = 50
 """How often a player may move without leaving the table."""
 
 
-def move_seat(command: MoveSeat, table: Table) -> list[Event]:
+def move_seat(command: commands.MoveSeat, table: Table) -> list[Event]:
     """Move the actor, who has no cards, to a free seat; or ask another player to move.
 
     A host who moves stays host. Raises NotHost or NotEntitled by the rules, SeatOccupied,
@@ -167,18 +149,18 @@ def move_seat(command: MoveSeat, table: Table) -> list[Event]:
         _require_few_moves(table, seat)
         return _moved(table, seat, to)
     if not (actor.service or is_host(table, actor)):
-        raise NotHost("Only the host may ask another player to move.")
+        raise errors.NotHost("Only the host may ask another player to move.")
     if seat not in table.seats:
-        raise BadRequest(f"Seat {seat} is not taken.")
+        raise errors.BadRequest(f"Seat {seat} is not taken.")
     _require_free(table, to)
     return [events.NoteAdded(actor.seat or 0, SEAT_OFFER, f"{seat}-{to}")]
 
 
 def _require_free(table: Table, to: int) -> None:
     if not 1 <= to <= table.rules.seats:
-        raise BadRequest(f"This table has the seats 1 to {table.rules.seats}.")
+        raise errors.BadRequest(f"This table has the seats 1 to {table.rules.seats}.")
     if to in table.seats:
-        raise SeatOccupied(f"Seat {to} is taken; choose another one.")
+        raise errors.SeatOccupied(f"Seat {to} is taken; choose another one.")
 
 
 def _require_no_cards(table: Table, seat: int) -> None:
@@ -187,20 +169,22 @@ def _require_no_cards(table: Table, seat: int) -> None:
     if round_ is None:
         return
     if round_.shuffle is not None:
-        raise ShuffleRunning("A shuffle is running; move when it has ended.")
+        raise errors.ShuffleRunning("A shuffle is running; move when it has ended.")
     if any(round_.cards(stack) for stack in (hand(seat), pass_pile(seat), pile(f"won:{seat}"))):
-        raise RoundOpen("You have cards on this seat; move when they are gone, or after the round.")
+        raise errors.RoundOpen(
+            "You have cards on this seat; move when they are gone, or after the round."
+        )
     if seat in round_.withheld:
-        raise RoundOpen("You withheld random bytes in this round; move after it.")
+        raise errors.RoundOpen("You withheld random bytes in this round; move after it.")
     if seat in round_.moves.passed:
-        raise RoundOpen("You have passed cards; move when they are delivered.")
+        raise errors.RoundOpen("You have passed cards; move when they are delivered.")
 
 
 def _require_few_moves(table: Table, seat: int) -> None:
     """The state keeps each holder that a player was, and every command searches them."""
     now = table.holder(seat)
     if sum(later == now for later in table.moved.values()) >= MOVES_MAX:
-        raise BadRequest(
+        raise errors.BadRequest(
             f"You have moved {MOVES_MAX} times at this table; leave the seat and take another one."
         )
 
@@ -220,7 +204,7 @@ def _moved(table: Table, seat: int, to: int) -> list[Event]:
 REASON_BYTES = 256
 
 
-def vacate_seat(command: VacateSeat, table: Table) -> list[Event]:
+def vacate_seat(command: commands.VacateSeat, table: Table) -> list[Event]:
     """Remove the player of a seat; players may do it when that player has been absent for long."""
     actor, absence, reason = command.actor, command.absence, command.reason
     check_text(reason, REASON_BYTES, of="A reason")
@@ -234,23 +218,25 @@ def vacate_seat(command: VacateSeat, table: Table) -> list[Event]:
         reason = f"away for {minutes(absence.seconds[holder])}"
     else:
         free = "other players may free the seat of one who has been away for"
-        raise NotHost(_only_host("remove a player", absence, free))
+        raise errors.NotHost(_only_host("remove a player", absence, free))
     vacated = events.SeatVacated(seat, by, reason)
     return [vacated, *next_host(table, actor, seat, absence), *close_if_complete(table, left=seat)]
 
 
-def transfer_host(command: TransferHost, table: Table) -> list[Event]:
+def transfer_host(command: commands.TransferHost, table: Table) -> list[Event]:
     """Make the player of a seat the host; players make themselves, if the host is long absent."""
     actor, absence = command.actor, command.absence
     if not (actor.service or is_host(table, actor)):
         oneself = actor.seat == command.seat and actor.seat in table.seats
         if absence is None or not oneself or not absence.is_long(host_of(table)):
             follow = "a player may become host when the host has been away for"
-            raise NotHost(_only_host("make another player the host", absence, follow))
+            raise errors.NotHost(_only_host("make another player the host", absence, follow))
     return [events.HostTransferred(_taken(table, command.seat))]
 
 
-def next_host(table: Table, actor: Actor, left: int, absence: Absence | None) -> list[Event]:
+def next_host(
+    table: Table, actor: commands.Actor, left: int, absence: Absence | None
+) -> list[Event]:
     """HostTransferred, if the player of the seat `left` was host and another one follows.
 
     `actor` is who leaves the seat, or removes its player.
@@ -273,5 +259,5 @@ def _only_host(to: str, absence: Absence | None, otherwise: str) -> str:
 
 def _taken(table: Table, seat: int) -> int:
     if seat not in table.seats:
-        raise BadRequest(f"Seat {seat} is not taken.")
+        raise errors.BadRequest(f"Seat {seat} is not taken.")
     return seat

@@ -27,16 +27,7 @@ from dealer.game.events import CardDrawn
 from dealer.game.rules import WAIT_MS_DEFAULT
 from dealer.game.stacks import DECK, hand, pile
 from dealer.game.state import Round, Table
-from dealer.gateway.decks.parameters import (
-    JOKERS,
-    OriginalError,
-    Parameters,
-    contents_of,
-    described,
-    logged,
-    shown,
-    standard,
-)
+from dealer.gateway.decks import parameters
 from dealer.gateway.rate_limit import costs
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.session.context import GatewayContext
@@ -75,7 +66,7 @@ class Deck:
     live_table: LiveTable
     budget: ClientBudget
     log_notes: DeckNotes
-    given: Parameters
+    given: parameters.Parameters
     pile: str
     where: str
     images: str
@@ -140,12 +131,14 @@ class Deck:
         stack, count = await self._stack(), self.given.count()
         slots = self._cards(stack)
         if self.pile and count > len(slots):
-            raise OriginalError(_too_few(count))
+            raise parameters.OriginalError(_too_few(count))
         if self.where == "random":
             drawn = min(count, len(slots))
             random = [commands.DrawAtRandom(API, drawn, stack)] if drawn else []
             events = (event for done in await self._execute(*random) for event in done.events)
-            codes = [shown(each.card or "") for each in events if isinstance(each, CardDrawn)]
+            codes = [
+                parameters.shown(each.card or "") for each in events if isinstance(each, CardDrawn)
+            ]
         else:
             bottom = self.where == "bottom"
             end = slots[:count] if bottom else slots[max(len(slots) - count, 0) :]
@@ -161,7 +154,7 @@ class Deck:
         if not named:
             return await self.draw()
         if not self.pile:
-            raise OriginalError(
+            raise parameters.OriginalError(
                 f"A deck gives its next cards, and {','.join(named)} by name only from a pile: use "
                 "count here, and cards with pile/NAME/draw/."
             )
@@ -184,7 +177,7 @@ class Deck:
         """Put cards on a pile that are drawn, or in any pile; refused if one is neither."""
         stack, named = pile(self.pile), self.given.cards()
         if named is None:
-            raise OriginalError("You must specify cards to add to the pile.")
+            raise parameters.OriginalError("You must specify cards to add to the pile.")
         await self._execute(*self._looking_at(*self._piles()))
         is_new = self.pile not in await self._pile_names()
         refusal = "Only drawn cards and cards of piles go onto a pile; these are neither: {codes}."
@@ -226,12 +219,12 @@ class Deck:
         if not self.pile:
             return DECK
         if self.pile not in await self._pile_names():
-            raise OriginalError(f"The pile, {self.pile} does not exist.")
+            raise parameters.OriginalError(f"The pile, {self.pile} does not exist.")
         return pile(self.pile)
 
     def _codes(self, slots: Iterable[int]) -> list[str]:
         """The original's codes of cards."""
-        return [shown(self.round.face(slot) or "") for slot in slots]
+        return [parameters.shown(self.round.face(slot) or "") for slot in slots]
 
     def _cards(self, *stacks: str) -> list[int]:
         """The slots of stacks, each bottom first."""
@@ -261,7 +254,7 @@ class Deck:
             left.setdefault(code, []).append(slot)
         found = [(code, left[code].pop(0) if left.get(code) else None) for code in codes]
         if missing := [code for code, slot in found if slot is None]:
-            raise OriginalError(refusal.format(codes=",".join(missing)))
+            raise parameters.OriginalError(refusal.format(codes=",".join(missing)))
         return [slot for _, slot in found if slot is not None]
 
     async def _chosen(self) -> list[int]:
@@ -288,7 +281,7 @@ class Deck:
         return {**self._remaining(), **cards, "piles": piles}
 
     def _described(self, codes: Iterable[str]) -> list[Members]:
-        return [described(code, self.images) for code in codes]
+        return [parameters.described(code, self.images) for code in codes]
 
     # Commands
 
@@ -345,15 +338,15 @@ class Deck:
         if not opened:  # the process ended before it opened the first round
             raise Unavailable("This deck was not completed: open a new one.")
         jokers, named = self.given.flag("jokers_enabled"), self.given.contents()
-        before = contents_of(opened, self.decks)
+        before = parameters.contents_of(opened, self.decks)
         if named is None and jokers is not None:
-            if before in (standard(jokers=False), standard(jokers=True)):
-                named = standard(jokers=jokers)
-            elif jokers == set(before).isdisjoint(JOKERS):
+            if before in (parameters.standard(jokers=False), parameters.standard(jokers=True)):
+                named = parameters.standard(jokers=jokers)
+            elif jokers == set(before).isdisjoint(parameters.JOKERS):
                 raise BadRequest(
                     "This deck was opened with certain cards: name those and jokers in cards."
                 )
-        cards = opened if named is None else logged(named, self.decks)
+        cards = opened if named is None else parameters.logged(named, self.decks)
         beginning = _opening(cards, shuffle=True)
         # Else the round would be closed, and no other be opened.
         self.context.service.maintenance.require(self.live_table.table_id, beginning[0])

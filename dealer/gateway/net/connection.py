@@ -52,18 +52,9 @@ from websockets.server import ServerProtocol
 
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
+from dealer.gateway.net import websocket
 from dealer.gateway.net.http import ROOT, EarlyAnswer, HttpExchange
 from dealer.gateway.net.responses import response, unavailable
-from dealer.gateway.net.websocket import (
-    PONG,
-    FrameReader,
-    FrameRefused,
-    Receiver,
-    SelectSubprotocol,
-    new_protocol,
-    parse_single_text_frame,
-    usual_answer,
-)
 
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 """The status after which no connection is kept."""
@@ -110,13 +101,13 @@ class Connection(asyncio.Protocol):
         self.state = State.ACCEPTED
         self.exchange = HttpExchange(limits.message, path)
         self.transport: asyncio.Transport  # from `connection_made` on
-        self.receiver: Receiver | None = None  # from the end of the handshake on
+        self.receiver: websocket.Receiver | None = None  # from the end of the handshake on
         self.write: Callable[[bytes], None] = _discard
         self.paused = False
         self.silent = 0
         self._loop = asyncio.get_running_loop()
         self._path = path
-        self._frames: FrameReader  # from the end of the handshake on
+        self._frames: websocket.FrameReader  # from the end of the handshake on
         self._held = False  # the program takes no more messages
         self._deadline: asyncio.TimerHandle | None = None  # of the state
         self._send_deadline: asyncio.TimerHandle | None = None  # of a full write buffer
@@ -318,7 +309,7 @@ class Connection(asyncio.Protocol):
         self.silent = 0
         if self.state in _SPEAKING:
             if self._frames.between_messages:
-                text = parse_single_text_frame(data, self.limits.message)
+                text = websocket.parse_single_text_frame(data, self.limits.message)
                 if text is not None:
                     assert self.receiver is not None
                     self.receiver.receive(text)
@@ -426,24 +417,27 @@ class Connection(asyncio.Protocol):
     # WebSocket
 
     def upgrade(
-        self, request: Request, subprotocol: str = "", select: SelectSubprotocol | None = None
+        self,
+        request: Request,
+        subprotocol: str = "",
+        select: websocket.SelectSubprotocol | None = None,
     ) -> bool:
         """Answer a handshake; whether it was accepted. Then `open` has to follow.
 
         `select` chooses the subprotocol, which is `subprotocol` if that alone is offered.
         """
-        accepted = usual_answer(request, subprotocol)
+        accepted = websocket.usual_answer(request, subprotocol)
         if accepted is None:
-            answer = new_protocol(self.limits.message, select).accept(request)
+            answer = websocket.new_protocol(self.limits.message, select).accept(request)
             if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
                 self.answer(answer)
                 return False
             accepted = answer.serialize()
         self.transport.write(accepted)
-        self._frames = FrameReader(self.limits.message)
+        self._frames = websocket.FrameReader(self.limits.message)
         return True
 
-    def open(self, receiver: Receiver) -> None:
+    def open(self, receiver: websocket.Receiver) -> None:
         """Pass the client's messages to `receiver` from now on."""
         self.receiver = receiver
         self._enter(State.UPGRADED)
@@ -488,7 +482,7 @@ class Connection(asyncio.Protocol):
             if self.state not in _SPEAKING and self.state is not State.CLOSING:
                 return
 
-    def frame_received(self, reader: FrameReader, frame: Frame) -> None:
+    def frame_received(self, reader: websocket.FrameReader, frame: Frame) -> None:
         """Pass on the message that a frame completes, or count a pong."""
         assert self.receiver is not None
         if frame.opcode is Opcode.PONG:
@@ -496,7 +490,7 @@ class Connection(asyncio.Protocol):
             return
         try:
             message = reader.message(frame)
-        except FrameRefused as refused:
+        except websocket.FrameRefused as refused:
             self.close_with(refused.code, str(refused))
         else:
             if message is not None:
@@ -510,7 +504,7 @@ class Connection(asyncio.Protocol):
         for frame in protocol.data_to_send():
             if not frame:
                 self._linger()
-            elif frame[0] != PONG or self.receiver is None or self.receiver.on_ping():
+            elif frame[0] != websocket.PONG or self.receiver is None or self.receiver.on_ping():
                 self.transport.write(frame)
 
 

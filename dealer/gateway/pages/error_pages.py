@@ -20,18 +20,7 @@ from math import ceil
 from websockets.datastructures import Headers, MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.errors import (
-    BadRequest,
-    BadToken,
-    DealerError,
-    NotEntitled,
-    Overloaded,
-    PositionLost,
-    RateLimited,
-    Refused,
-    TableArchived,
-    Unavailable,
-)
+from dealer import errors
 from dealer.gateway.net.responses import PAGE, PLAIN, framing, response, root_from
 from dealer.gateway.pages.appearance import Appearance
 from dealer.languages.language import DEFAULT, Language, accepted
@@ -48,7 +37,7 @@ _ELEMENTS = "/* Elements."
 
 
 def refusal_of(
-    error: MultipleValuesError | DealerError,
+    error: MultipleValuesError | errors.DealerError,
     *,
     limited: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE,
 ) -> Response:
@@ -59,20 +48,20 @@ def refusal_of(
     match error:
         case MultipleValuesError():
             return response(HTTPStatus.BAD_REQUEST, "A header occurs twice in the request.\n")
-        case BadToken():
+        case errors.BadToken():
             return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
-        case NotEntitled():
+        case errors.NotEntitled():
             return response(HTTPStatus.FORBIDDEN, f"{error}\n")
-        case TableArchived() | PositionLost():
+        case errors.TableArchived() | errors.PositionLost():
             return response(HTTPStatus.GONE, f"{error}\n")
-        case RateLimited():
+        case errors.RateLimited():
             seconds = str(ceil(error.retry_after_ms / 1000))
             return response(limited, f"{error}\n", Retry_After=seconds)
-        case Overloaded() | Unavailable():
+        case errors.Overloaded() | errors.Unavailable():
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
-        case BadRequest():
+        case errors.BadRequest():
             return response(HTTPStatus.BAD_REQUEST, f"{error}\n")
-        case Refused():
+        case errors.Refused():
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
         case _:
             sentence = "The log cannot be read at the moment; try again later.\n"

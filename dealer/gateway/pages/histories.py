@@ -32,16 +32,9 @@ from dealer.errors import DatabaseDamaged, HistoryUnavailable, Unavailable
 from dealer.eventlog.rows import leaf_of
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.net.responses import PLAIN, response
+from dealer.gateway.pages import streams as page_streams
 from dealer.gateway.pages.static_files import accepts_gzip
-from dealer.gateway.pages.streams import (
-    BLOCK,
-    ConcurrencyLimit,
-    Download,
-    blocks_of,
-    cosigned,
-    is_settled,
-    stream,
-)
+from dealer.gateway.pages.streams import stream
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.history.pile_titles import GameTitles
 from dealer.languages.language import Language, accepted, language_of
@@ -85,7 +78,7 @@ class Histories:
         self._reading = reading
         self._catalogue = catalogue
         self._process = asyncio.Lock()
-        self._concurrency = ConcurrencyLimit("histories")  # a large one takes seconds
+        self._concurrency = page_streams.ConcurrencyLimit("histories")  # a large one takes seconds
         self._cache = HistoryCache()
 
     @staticmethod
@@ -107,7 +100,7 @@ class Histories:
         what: str,
         *,
         events: int,
-        download: Download,
+        download: page_streams.Download,
     ) -> Response | None:
         """Send the history at the address `what` below the table's; 404 if there is none.
 
@@ -149,7 +142,7 @@ class Histories:
         """The compressed history; None if the client disconnects."""
         await connection.long_answers.pause(connection.budget)
         async with self._process:
-            blocks = blocks_of(bundle, self._reading)
+            blocks = page_streams.blocks_of(bundle, self._reading)
             making = partial(
                 make_history,
                 blocks,
@@ -162,21 +155,21 @@ class Histories:
 
 async def history_download(
     service: Service, live_table: LiveTable, request: Request, what: str, *, round: int | None
-) -> Download:
+) -> page_streams.Download:
     """How to send the history of this table at the address `what`, of all or of one `round`."""
     table = live_table.table
     if not table.rules.watched:
-        return Download(vary=HISTORY_VARIES)
+        return page_streams.Download(vary=HISTORY_VARIES)
     content: str | None = None
-    if is_settled(live_table):
+    if page_streams.is_settled(live_table):
         if round is not None:
             content = await _closed_round(service, live_table, round)
         elif table.closed:
-            content = f"{await cosigned(service, live_table)} {live_table.leaf}"
+            content = f"{await page_streams.cosigned(service, live_table)} {live_table.leaf}"
     packed, tag = accepts_gzip(request), ""
     if content is not None:
         tag = history_tag(what, content)
-    return Download(tag, packed, stored=content is not None, vary=HISTORY_VARIES)
+    return page_streams.Download(tag, packed, stored=content is not None, vary=HISTORY_VARIES)
 
 
 def history_tag(what: str, content: str) -> str:
@@ -252,15 +245,15 @@ async def _while_connected(connection: ClientConnection, work: Coroutine[Any, An
 
 
 async def _parts(packed: bytes) -> AsyncGenerator[bytes]:
-    for start in range(0, len(packed), BLOCK):
-        yield packed[start : start + BLOCK]
+    for start in range(0, len(packed), page_streams.BLOCK):
+        yield packed[start : start + page_streams.BLOCK]
 
 
 async def _decompressed(packed: bytes) -> AsyncGenerator[bytes]:
     """Decompress block by block: only the part that is being sent is in memory."""
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
     while packed:
-        yield unpacking.decompress(packed, BLOCK)
+        yield unpacking.decompress(packed, page_streams.BLOCK)
         packed = unpacking.unconsumed_tail
     yield unpacking.flush()
 

@@ -25,20 +25,9 @@ from importlib.resources.abc import Traversable
 from websockets.http11 import Request, Response
 
 from dealer.gateway.net.responses import PAGE, PICTURE, response
+from dealer.gateway.pages import modules as js_modules
+from dealer.gateway.pages import page_files
 from dealer.gateway.pages.appearance import Appearance
-from dealer.gateway.pages.modules import (
-    INTEGRITY,
-    VERSIONED,
-    combine,
-    integrity_document,
-    versioned_scripts,
-)
-from dealer.gateway.pages.page_files import (
-    list_languages,
-    make_manifest,
-    make_worker,
-    texts_of_pages,
-)
 from dealer.gateway.pages.self_contained_page import files_of, scripts_of
 from dealer.languages.language import languages
 
@@ -155,7 +144,7 @@ class StaticFiles:
     def files(self) -> dict[str, File]:
         """By path in the folder, such as `table/hand.js`."""
         files = dict(_read(resources.files("dealer") / "web", ""))
-        added = texts_of_pages(languages()) | self._appearance.files()
+        added = page_files.texts_of_pages(languages()) | self._appearance.files()
         for path, data in added.items():
             files[path] = File(data, KINDS[path[path.rfind(".") :]])
         return files
@@ -175,7 +164,7 @@ class StaticFiles:
         """
         if (name, root) not in self._pages:
             text = self.files[f"{name}.html"].data.decode().replace(HASHED, f"/web/{self.hash}/")
-            text = list_languages(text.replace(OF_SERVER, f'="{root}'), languages())
+            text = page_files.list_languages(text.replace(OF_SERVER, f'="{root}'), languages())
             text = self._appearance.apply(text, folder=f"{root}web/{self.hash}/")
             self._pages[name, root] = File(text.encode(), PAGE)
         return self._pages[name, root]
@@ -184,12 +173,12 @@ class StaticFiles:
     def installed(self) -> dict[str, File]:
         """The files with which browsers keep the pages, by address; see `page_files.py`."""
         folder = f"web/{self.hash}/"
-        manifest = make_manifest(folder, title=self._appearance.title)
+        manifest = page_files.make_manifest(folder, title=self._appearance.title)
         template = self.files["audit_worker.js"].data.decode().replace(HASHED, f"/{folder}")
         paths = files_of("audit.html", self._read)
         paths += [f"texts/{tag}/audit.json" for tag in languages()]
         page = self.page("audit", root="./").data.decode()
-        worker = make_worker(template, paths, page=page, folder=f"./{folder}")
+        worker = page_files.make_worker(template, paths, page=page, folder=f"./{folder}")
         return {
             "/manifest.webmanifest": File(manifest, KINDS[".webmanifest"]),
             "/audit-worker.js": File(worker, SCRIPT),
@@ -204,7 +193,7 @@ class StaticFiles:
     @cached_property
     def versioned(self) -> dict[str, File]:
         """The scripts that never change, by address; see `modules.py`."""
-        scripts = versioned_scripts(self._read)
+        scripts = js_modules.versioned_scripts(self._read)
         return {address: File(data, SCRIPT) for address, data in scripts.items()}
 
     def find_public(self, request: Request, path: str) -> Response | None:
@@ -213,11 +202,11 @@ class StaticFiles:
         Any origin may use these files.
         """
         file, caching = None, REVALIDATE
-        if VERSIONED.fullmatch(path):
+        if js_modules.VERSIONED.fullmatch(path):
             file, caching = self.versioned.get(path), IMMUTABLE
-        elif path == INTEGRITY:
+        elif path == js_modules.INTEGRITY:
             scripts = {address: file.data for address, file in self.versioned.items()}
-            file = File(integrity_document(scripts), KINDS[".json"])
+            file = File(js_modules.integrity_document(scripts), KINDS[".json"])
         elif match := PUBLIC.fullmatch(path):
             file = self.files.get(match["path"])
         if file is None:
@@ -241,7 +230,7 @@ class StaticFiles:
         file = self.files[path]
         if file.kind == SCRIPT:
             named = path in self._scripts
-            script = combine([path], self._read, at=path) if named else self._read(path)
+            script = js_modules.combine([path], self._read, at=path) if named else self._read(path)
             modules = _MODULES.split(shortened(script.encode()).decode())
             return File("".join(map(_with_short_names, modules)).encode(), SCRIPT)
         return File(self._styles(path).encode(), STYLES) if file.kind == STYLES else file

@@ -18,14 +18,8 @@ from dealer.errors import TableArchived
 from dealer.game.state import Table
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.net.checks import bearer_of
+from dealer.gateway.pages import histories
 from dealer.gateway.pages.bundles import Bundles
-from dealer.gateway.pages.histories import (
-    HISTORY_VARIES,
-    Histories,
-    history_download,
-    history_tag,
-    language_for,
-)
 from dealer.gateway.pages.streams import ConcurrencyLimit, Download
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
@@ -49,7 +43,7 @@ class TableDownloads:
         self._service = context.service
         self._path = path
         reading = asyncio.Lock()  # see `blocks_of`
-        self._histories = Histories(reading, catalogue)
+        self._histories = histories.Histories(reading, catalogue)
         self._bundles = Bundles(context.service, reading)
         self._archived_limit = ConcurrencyLimit("archived bundles")
 
@@ -94,8 +88,10 @@ class TableDownloads:
         if what == BUNDLE:
             return await self._bundles.of_live(connection, request, live_table, writing=writing)
         number = self._histories.round_of(what)
-        named = f"{what} {language_for(request).tag}"
-        download = await history_download(self._service, live_table, request, named, round=number)
+        named = f"{what} {histories.language_for(request).tag}"
+        download = await histories.history_download(
+            self._service, live_table, request, named, round=number
+        )
         lines = self._service.bundle(live_table, writing=writing)
         return await self._histories.answer(
             connection, request, lines, what, events=live_table.committed, download=download
@@ -168,8 +164,8 @@ class TableDownloads:
 
 def _archived_history(request: Request, what: str, kept: ArchiveRecord) -> Download:
     """How to send a history of an archived table, which may be a private one: it is not stored."""
-    named = f"{what} {language_for(request).tag}"
-    return Download(history_tag(named, kept.sha256.hex()), vary=HISTORY_VARIES)
+    named = f"{what} {histories.language_for(request).tag}"
+    return Download(histories.history_tag(named, kept.sha256.hex()), vary=histories.HISTORY_VARIES)
 
 
 async def _lines_in(

@@ -7,18 +7,7 @@ WAL, checkpoints, indexes and read models (`tests/chaos/greedy.py` checks them).
 
 from __future__ import annotations
 
-from dealer.game.commands import (
-    Command,
-    Deal,
-    Draw,
-    DrawAtRandom,
-    Move,
-    OpenRound,
-    Pass,
-    Show,
-    StartShuffle,
-    TakeBack,
-)
+from dealer.game import commands
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
 
@@ -56,14 +45,14 @@ SHUFFLE = 3 * BYTES_PER_COMMIT
 """Bytes of the commands that the server runs after a shuffle: closing its entropy, sealing."""
 
 
-def weight(command: Command, table: Table) -> float:
+def weight(command: commands.Command, table: Table) -> float:
     """The additional cost of a command, in commands: one per 52 cards to seal or to shuffle."""
     match command:
-        case OpenRound():
+        case commands.OpenRound():
             return len(command.deck) / 52
-        case StartShuffle():
+        case commands.StartShuffle():
             return _cards(table, command.stack) / 52
-        case DrawAtRandom():
+        case commands.DrawAtRandom():
             return _cards(table, command.source) / 52
         case _:
             return 0.0
@@ -74,27 +63,27 @@ def past_state_weight(folded: int) -> float:
     return folded / FOLDED_PER_MESSAGE
 
 
-def bytes_written(command: Command, table: Table) -> int:
+def bytes_written(command: commands.Command, table: Table) -> int:
     """Upper bound of the bytes that the server writes to disk for a command that is accepted."""
     match command:
-        case Draw() | Move() | Show():
+        case commands.Draw() | commands.Move() | commands.Show():
             return BYTES_PER_COMMIT + BYTES_PER_EVENT * _moved(command, table)
-        case StartShuffle():
+        case commands.StartShuffle():
             return BYTES_PER_COMMIT + SHUFFLE + BYTES_PER_SWAP * _cards(table, command.stack)
-        case DrawAtRandom():
+        case commands.DrawAtRandom():
             cards = _cards(table, command.source)
             shuffled = BYTES_PER_COMMIT + SHUFFLE + BYTES_PER_SWAP * cards
             return shuffled + BYTES_PER_EVENT * min(command.count, cards)
-        case OpenRound():
+        case commands.OpenRound():
             return BYTES_PER_COMMIT + COPIES * sum(len(code) + 3 for code in command.deck)
-        case Deal():
+        case commands.Deal():
             seats = len(table.seats if command.seats is None else command.seats)
             dealt = command.each * seats + sum(pile.number for pile in command.piles)
             return BYTES_PER_COMMIT + BYTES_PER_EVENT * min(dealt, _cards(table, DECK))
-        case Pass():
+        case commands.Pass():
             passed = 2 * len(command.cards or ()) + _passed(table)
             return BYTES_PER_COMMIT + BYTES_PER_EVENT * passed
-        case TakeBack():
+        case commands.TakeBack():
             return BYTES_PER_COMMIT + BYTES_PER_EVENT * (1 + _reversible(table))
         case _:
             return BYTES_PER_COMMIT
@@ -129,11 +118,11 @@ def _reversible(table: Table) -> int:
     return max(0 if last is None else len(last.cards), _passed(table))
 
 
-def _moved(command: Draw | Move | Show, table: Table) -> int:
+def _moved(command: commands.Draw | commands.Move | commands.Show, table: Table) -> int:
     cards = _cards(table, command.source)
     if command.cards is not None:
         return min(len(command.cards), cards)
     if command.whole:
         return cards
-    count = 1 if isinstance(command, Show) else command.count
+    count = 1 if isinstance(command, commands.Show) else command.count
     return cards if count is None else min(count, cards)

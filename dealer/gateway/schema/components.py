@@ -9,16 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
-from dealer.game.events import (
-    PRIVATE_FACE_TYPES,
-    PROTOCOL,
-    TYPES,
-    EventType,
-    NoteAdded,
-    SeatTaken,
-    SeatVacated,
-    TableOpened,
-)
+from dealer.game import events
 from dealer.gateway.schema.json_schema import (
     Schema,
     first_paragraph,
@@ -78,7 +69,7 @@ def components() -> dict[str, Schema]:
     kinds: set[type[Any]] = {Error, Rules, TableRules, *NOTIFICATIONS.values()}
     for method in METHODS.values():
         kinds |= {method.params, *method.results}
-    found = schemas([*kinds, *(_leaf(name, kind) for name, kind in TYPES.items())])
+    found = schemas([*kinds, *(_leaf(name, kind) for name, kind in events.TYPES.items())])
     for name, method in METHODS.items():
         title = method.params.__name__
         methods = [f"`{name}`" for name in METHODS if METHODS[name].params.__name__ == title]
@@ -87,12 +78,12 @@ def components() -> dict[str, Schema]:
             title = f"{pascal(name)}Result"
             of = [kind.__name__ for kind in method.results]
             found[title] = _one_of(title, f"What `{name}` answers.", of, "anyOf")
-    found["Event"] = _one_of("Event", first_paragraph(views.Event), TYPES, "oneOf") | {
+    found["Event"] = _one_of("Event", first_paragraph(views.Event), events.TYPES, "oneOf") | {
         "type": "object",
         "required": ["type"],
         "discriminator": {
             "propertyName": "type",
-            "mapping": {name: t.REF + name for name in TYPES},
+            "mapping": {name: t.REF + name for name in events.TYPES},
         },
     }
     return dict(sorted(found.items()))
@@ -119,7 +110,7 @@ def _one_of(title: str, description: str, titles: Iterable[str], kind: str) -> S
     return {"title": title, "description": description, kind: of}
 
 
-def _leaf(name: str, kind: type[EventType]) -> type[Struct]:
+def _leaf(name: str, kind: type[events.EventType]) -> type[Struct]:
     """The type of an event's leaf in the log: `views.Event` with the members of the event."""
     types = get_type_hints(views.Event, include_extras=True)
     number = SCHEMAS[name]
@@ -128,10 +119,10 @@ def _leaf(name: str, kind: type[EventType]) -> type[Struct]:
     # Exactly this number; generators make no type of a `const` that is not a text.
     exactly = Meta(title=("", "SchemaNumber", "SecondSchemaNumber")[number], ge=number, le=number)
     types["v"] = Annotated[int, exactly, said(types["v"])]
-    always = kind.COMMITMENT == "always" or kind in (SeatTaken, SeatVacated)
+    always = kind.COMMITMENT == "always" or kind in (events.SeatTaken, events.SeatVacated)
     optional = {"private", "opened"} if always else {"private", "opened", "commit"}
     absent = set() if kind.OPENED or kind.COMMITMENT != "never" else {"commit"}
-    absent |= set() if name in PRIVATE_FACE_TYPES else {"private"}
+    absent |= set() if name in events.PRIVATE_FACE_TYPES else {"private"}
     if kind.OPENED:
         types["opened"] = Annotated[_opening(name, kind), said(types["opened"])]
     else:
@@ -140,7 +131,7 @@ def _leaf(name: str, kind: type[EventType]) -> type[Struct]:
     return struct(name, first_paragraph(kind), fields, optional)
 
 
-def _opening(name: str, kind: type[EventType]) -> type[Struct]:
+def _opening(name: str, kind: type[events.EventType]) -> type[Struct]:
     """The opening of an event, as `dealer.proof.opened` writes it."""
     fields, optional = _members(kind, opened=True)
     part = struct(f"{name}Part", f"What was written in {name}.", fields, optional)
@@ -149,18 +140,18 @@ def _opening(name: str, kind: type[EventType]) -> type[Struct]:
     return struct(f"{name}Opening", first_paragraph(views.Opening), types, set())
 
 
-def _public(name: str, kind: type[EventType]) -> type[Struct]:
+def _public(name: str, kind: type[events.EventType]) -> type[Struct]:
     """The public members of a leaf, as `dealer.proof.codec` writes them."""
     fields, optional = _members(kind, opened=False)
-    if kind is NoteAdded:
+    if kind is events.NoteAdded:
         fields |= _members(kind, opened=True)[0]
         optional.add("text")  # of the notes of the server
-    if kind is TableOpened:
-        fields["protocol"] = Annotated[Literal[PROTOCOL], "name of the format of the log"]
+    if kind is events.TableOpened:
+        fields["protocol"] = Annotated[Literal[events.PROTOCOL], "name of the format of the log"]
     return struct(f"{name}Public", f"What all may know of {name}.", fields, optional)
 
 
-def _members(kind: type[EventType], *, opened: bool) -> tuple[dict[str, Any], set[str]]:
+def _members(kind: type[events.EventType], *, opened: bool) -> tuple[dict[str, Any], set[str]]:
     """The types of the members in the opened part, or in the leaf, and the optional ones."""
     described, plain = get_type_hints(kind, include_extras=True), get_type_hints(kind)
     fields, optional = {}, set()

@@ -8,22 +8,13 @@ from time import perf_counter
 
 from msgspec import Struct
 
-from dealer.errors import (
-    BadKey,
-    BadToken,
-    CommandReused,
-    DatabaseDamaged,
-    DealerError,
-    EntropyMismatch,
-    Refused,
-    Unavailable,
-)
+from dealer import errors
 from dealer.gateway.session.context import GatewayContext
 from dealer.gateway.transport import Transport
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommandResult
 
-SUSPICIOUS = (BadKey, BadToken, CommandReused, EntropyMismatch)
+SUSPICIOUS = (errors.BadKey, errors.BadToken, errors.CommandReused, errors.EntropyMismatch)
 """Refusals that an honest client hardly ever causes; they are logged."""
 
 
@@ -72,8 +63,10 @@ class Answers:
         Where not even that can be done, as without memory, the connection is closed.
         """
         try:
-            if isinstance(error, DealerError):
-                outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
+            if isinstance(error, errors.DealerError):
+                outcome = (
+                    error.reason if isinstance(error, errors.Refused) else errors.Unavailable.reason
+                )
                 self._log(call, error, outcome)
                 self.refuse(call.id, error)
             else:
@@ -86,7 +79,7 @@ class Answers:
             raise
         self._context.metrics.answered(call.method, outcome, perf_counter() - call.received)
 
-    def refuse(self, id: bytes | None, error: DealerError) -> None:
+    def refuse(self, id: bytes | None, error: errors.DealerError) -> None:
         """Send the refusal of a request, which is neither counted nor logged."""
         if id is not None:
             self.send(wire.refusal(id, error))
@@ -96,7 +89,7 @@ class Answers:
         if id is not None:
             self.send(wire.fault(id, code, message))
 
-    def _log(self, call: wire.Call, error: DealerError, reason: str) -> None:
+    def _log(self, call: wire.Call, error: errors.DealerError, reason: str) -> None:
         """Log a failure of the server, or a refusal that an honest client hardly causes."""
         throttle, example = self._context.log_throttle, self._example(call)
         if isinstance(error, SUSPICIOUS):
@@ -112,9 +105,9 @@ class Answers:
                 reason=reason,
                 **where,
             )
-        elif isinstance(error, DatabaseDamaged) and error.logged:
+        elif isinstance(error, errors.DatabaseDamaged) and error.logged:
             pass  # the table has a line already
-        elif not isinstance(error, Refused):
+        elif not isinstance(error, errors.Refused):
             throttle.log(
                 logging.ERROR, "a request failed", example, method=call.method, says=str(error)
             )

@@ -13,29 +13,7 @@ from msgspec import Struct, ValidationError, convert
 
 from dealer.errors import BadRequest
 from dealer.game import cards as decks
-from dealer.game.commands import (
-    Actor,
-    AddNote,
-    CloseRound,
-    CloseTable,
-    Command,
-    CommitEntropy,
-    Cut,
-    Deal,
-    DealtPile,
-    Draw,
-    DrawAtRandom,
-    Move,
-    MoveSeat,
-    OpenRound,
-    Pass,
-    RevealEntropy,
-    Show,
-    StartShuffle,
-    TakeBack,
-    TransferHost,
-    VacateSeat,
-)
+from dealer.game import commands
 from dealer.game.decide.permission import require_seat
 from dealer.game.events import CardDrawn, CardShown, RoundClosed, RoundOpened, ShuffleStarted
 from dealer.game.stacks import BURN, DECK, hand, is_stack, pile, seat_of
@@ -44,7 +22,7 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 from dealer.service import CommandResult
 
-Build = Callable[[Actor, Any, Table], Command]
+Build = Callable[[commands.Actor, Any, Table], commands.Command]
 """Makes a method's command, from its sender, its parameters and the table."""
 
 Answer = Callable[[CommandResult], Struct]
@@ -80,7 +58,7 @@ def stack_named(text: str) -> str:
     return text if text.startswith("pile:") else pile(text)
 
 
-def _stack(text: str, actor: Actor, table: Table) -> str:
+def _stack(text: str, actor: commands.Actor, table: Table) -> str:
     if text == "hand":
         return hand(require_seat(table, actor))
     if text == DECK:
@@ -92,170 +70,178 @@ def _stack(text: str, actor: Actor, table: Table) -> str:
     return stack_named(text)
 
 
-def open_round(actor: Actor, q: p.RoundOpen, table: Table) -> Command:
+def open_round(actor: commands.Actor, q: p.RoundOpen, table: Table) -> commands.Command:
     """Open a round with a fresh deck; the house commits to its secret."""
     rules = table.rules.given
     deck = deck_codes(rules.get("deck") if q.deck is None else q.deck)
     entropy = rules.get("entropy", "players") if q.entropy is None else q.entropy
     commit_ms = table.rules.wait_ms("commit_ms") if q.commit_ms is None else q.commit_ms
     reveal_ms = table.rules.wait_ms("reveal_ms") if q.reveal_ms is None else q.reveal_ms
-    return OpenRound(actor, deck, str(entropy), commit_ms, reveal_ms)
+    return commands.OpenRound(actor, deck, str(entropy), commit_ms, reveal_ms)
 
 
-def shuffle_deck(actor: Actor, q: p.DeckShuffle, table: Table) -> Command:
+def shuffle_deck(actor: commands.Actor, q: p.DeckShuffle, table: Table) -> commands.Command:
     """Shuffle the deck, or a pile, or only its topmost cards."""
     stack = DECK if q.stack == DECK else stack_named(q.stack)
-    return StartShuffle(actor, stack, q.algorithm, q.steps)
+    return commands.StartShuffle(actor, stack, q.algorithm, q.steps)
 
 
-def shuffle_pile(actor: Actor, q: p.PileShuffle, table: Table) -> Command:
+def shuffle_pile(actor: commands.Actor, q: p.PileShuffle, table: Table) -> commands.Command:
     """Shuffle a pile."""
-    return StartShuffle(actor, stack_named(q.pile), q.algorithm, q.steps)
+    return commands.StartShuffle(actor, stack_named(q.pile), q.algorithm, q.steps)
 
 
-def commit_entropy(actor: Actor, q: p.EntropyCommit, table: Table) -> Command:
+def commit_entropy(actor: commands.Actor, q: p.EntropyCommit, table: Table) -> commands.Command:
     """Commit to random bytes for a shuffle by their digest; clients send it automatically."""
-    return CommitEntropy(actor, q.round, q.k, bytes.fromhex(q.digest))
+    return commands.CommitEntropy(actor, q.round, q.k, bytes.fromhex(q.digest))
 
 
-def reveal_entropy(actor: Actor, q: p.EntropyReveal, table: Table) -> Command:
+def reveal_entropy(actor: commands.Actor, q: p.EntropyReveal, table: Table) -> commands.Command:
     """Reveal the committed bytes; clients send it after the checkpoint of EntropyClosed."""
-    return RevealEntropy(actor, q.round, q.k, bytes.fromhex(q.nonce))
+    return commands.RevealEntropy(actor, q.round, q.k, bytes.fromhex(q.nonce))
 
 
-def deal(actor: Actor, q: p.DeckDeal, table: Table) -> Command:
+def deal(actor: commands.Actor, q: p.DeckDeal, table: Table) -> commands.Command:
     """Deal to each seat in turn, one card at a time, and then to piles."""
-    piles = [DealtPile(stack_named(pile.name), pile.count, pile.face) for pile in q.piles or ()]
-    return Deal(actor, q.each, None if q.seats is None else tuple(q.seats), tuple(piles))
+    piles = [
+        commands.DealtPile(stack_named(pile.name), pile.count, pile.face) for pile in q.piles or ()
+    ]
+    return commands.Deal(actor, q.each, None if q.seats is None else tuple(q.seats), tuple(piles))
 
 
-def draw(actor: Actor, q: p.DeckDraw, table: Table) -> Command:
+def draw(actor: commands.Actor, q: p.DeckDraw, table: Table) -> commands.Command:
     """Draw from the deck into one's own hand."""
     if q.source == "random":
-        return DrawAtRandom(actor, count=q.count)
+        return commands.DrawAtRandom(actor, count=q.count)
     # On the wire `from` is an end of the deck; the command's `source` is a stack.
-    return Draw(actor, count=q.count, source=DECK, where=q.source)
+    return commands.Draw(actor, count=q.count, source=DECK, where=q.source)
 
 
-def draw_from_pile(actor: Actor, q: p.PileDraw, table: Table) -> Command:
+def draw_from_pile(actor: commands.Actor, q: p.PileDraw, table: Table) -> commands.Command:
     """Draw from a pile into one's own hand."""
     source = stack_named(q.pile)
     if q.all:
         if q.cards is not None or q.count != 1 or q.source != "top":
             raise BadRequest("Draw all cards of the pile, or name which; not both.")
-        return Draw(actor, source=source, whole=True)
+        return commands.Draw(actor, source=source, whole=True)
     if q.cards is not None:
-        return Draw(actor, count=len(q.cards), source=source, cards=tuple(q.cards))
+        return commands.Draw(actor, count=len(q.cards), source=source, cards=tuple(q.cards))
     if q.source == "random":
-        return DrawAtRandom(actor, count=q.count, source=source)
-    return Draw(actor, count=q.count, source=source, where=q.source)
+        return commands.DrawAtRandom(actor, count=q.count, source=source)
+    return commands.Draw(actor, count=q.count, source=source, where=q.source)
 
 
-def burn(actor: Actor, q: p.DeckBurn, table: Table) -> Command:
+def burn(actor: commands.Actor, q: p.DeckBurn, table: Table) -> commands.Command:
     """Move the deck's topmost cards to the burn pile, face down."""
-    return Move(actor, "burn", DECK, BURN, count=q.count)
+    return commands.Move(actor, "burn", DECK, BURN, count=q.count)
 
 
-def cut(actor: Actor, q: p.DeckCut, table: Table) -> Command:
+def cut(actor: commands.Actor, q: p.DeckCut, table: Table) -> commands.Command:
     """Cut the deck at a place: the cards from there on move to the bottom."""
-    return Cut(actor, q.at)
+    return commands.Cut(actor, q.at)
 
 
-def return_to_deck(actor: Actor, q: p.DeckReturn, table: Table) -> Command:
+def return_to_deck(actor: commands.Actor, q: p.DeckReturn, table: Table) -> commands.Command:
     """Return cards to the deck."""
     source = _stack(q.source, actor, table)
     action = "pile" if seat_of(source) is None else "return"
-    return Move(actor, action, source, DECK, _refs(q.cards), q.count, q.where)
+    return commands.Move(actor, action, source, DECK, _refs(q.cards), q.count, q.where)
 
 
 def _from_hand(
-    actor: Actor, table: Table, action: str, to: str, cards: p.Cards, where: p.Where, face: p.Face
-) -> Command:
+    actor: commands.Actor,
+    table: Table,
+    action: str,
+    to: str,
+    cards: p.Cards,
+    where: p.Where,
+    face: p.Face,
+) -> commands.Command:
     source = hand(require_seat(table, actor))
-    return Move(actor, action, source, to, tuple(cards), where=where, face=face)
+    return commands.Move(actor, action, source, to, tuple(cards), where=where, face=face)
 
 
-def discard(actor: Actor, q: p.HandDiscard, table: Table) -> Command:
+def discard(actor: commands.Actor, q: p.HandDiscard, table: Table) -> commands.Command:
     """Discard cards of one's hand to the discard pile, or to another pile."""
     return _from_hand(actor, table, "discard", stack_named(q.pile), q.cards, "top", q.face)
 
 
-def play(actor: Actor, q: p.HandPlay, table: Table) -> Command:
+def play(actor: commands.Actor, q: p.HandPlay, table: Table) -> commands.Command:
     """Play cards of one's hand, by default face up."""
     return _from_hand(actor, table, "play", stack_named(q.pile), q.cards, "top", q.face)
 
 
-def give(actor: Actor, q: p.HandGive, table: Table) -> Command:
+def give(actor: commands.Actor, q: p.HandGive, table: Table) -> commands.Command:
     """Give cards of one's hand to another seat."""
     return _from_hand(actor, table, "give", hand(q.to), q.cards, "top", "down")
 
 
-def pass_cards(actor: Actor, q: p.HandPass, table: Table) -> Command:
+def pass_cards(actor: commands.Actor, q: p.HandPass, table: Table) -> commands.Command:
     """Pass cards of one's hand to another seat; all are delivered when all seats have passed.
 
     Without cards it delivers what was passed, if no seat is awaited or the sender is the host.
     """
-    return Pass(actor, _refs(q.cards), q.to)
+    return commands.Pass(actor, _refs(q.cards), q.to)
 
 
-def take_back(actor: Actor, q: p.Command, table: Table) -> Command:
+def take_back(actor: commands.Actor, q: p.Command, table: Table) -> commands.Command:
     """Take back one's last move, or one's pass, if it showed no card to anyone."""
-    return TakeBack(actor)
+    return commands.TakeBack(actor)
 
 
-def return_from_hand(actor: Actor, q: p.HandReturn, table: Table) -> Command:
+def return_from_hand(actor: commands.Actor, q: p.HandReturn, table: Table) -> commands.Command:
     """Return cards of one's hand to the deck."""
     return _from_hand(actor, table, "return", DECK, q.cards, q.where, "down")
 
 
-def show(actor: Actor, q: p.HandShow, table: Table) -> Command:
+def show(actor: commands.Actor, q: p.HandShow, table: Table) -> commands.Command:
     """Show cards of one's hand to all, or to one seat."""
     own = hand(require_seat(table, actor))
-    return Show(actor, own, _refs(q.cards), q.to, q.all)
+    return commands.Show(actor, own, _refs(q.cards), q.to, q.all)
 
 
-def turn(actor: Actor, q: p.PileTurn, table: Table) -> Command:
+def turn(actor: commands.Actor, q: p.PileTurn, table: Table) -> commands.Command:
     """Turn cards of a pile face up."""
-    return Show(actor, stack_named(q.pile), _refs(q.cards), whole=q.all)
+    return commands.Show(actor, stack_named(q.pile), _refs(q.cards), whole=q.all)
 
 
-def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
+def move(actor: commands.Actor, q: p.PileMove, table: Table) -> commands.Command:
     """Move cards from one stack to another."""
     if (q.pile is None) == (q.source is None):
         raise BadRequest("Name the stack of the cards with either pile or from, not both.")
     source = stack_named(q.pile) if q.pile is not None else _stack(q.source or "", actor, table)
     to = _stack(q.to, actor, table)
-    return Move(actor, "pile", source, to, _refs(q.cards), q.count, q.where, q.face, q.all)
+    return commands.Move(actor, "pile", source, to, _refs(q.cards), q.count, q.where, q.face, q.all)
 
 
-def vacate_seat(actor: Actor, q: p.SeatVacate, table: Table) -> Command:
+def vacate_seat(actor: commands.Actor, q: p.SeatVacate, table: Table) -> commands.Command:
     """Remove the player of a seat, or free the seat of an absent player; its hand stays."""
-    return VacateSeat(actor, q.seat, q.reason)
+    return commands.VacateSeat(actor, q.seat, q.reason)
 
 
-def move_seat(actor: Actor, q: p.SeatMove, table: Table) -> Command:
+def move_seat(actor: commands.Actor, q: p.SeatMove, table: Table) -> commands.Command:
     """Move to a free seat, with the same token; or, as host, ask the player of a seat to move."""
-    return MoveSeat(actor, q.to, q.seat)
+    return commands.MoveSeat(actor, q.to, q.seat)
 
 
-def transfer_host(actor: Actor, q: p.TableTransferHost, table: Table) -> Command:
+def transfer_host(actor: commands.Actor, q: p.TableTransferHost, table: Table) -> commands.Command:
     """Make the player of a seat the host; any player oneself, when the host is away."""
-    return TransferHost(actor, q.seat)
+    return commands.TransferHost(actor, q.seat)
 
 
-def note(actor: Actor, q: p.TableNote, table: Table) -> Command:
+def note(actor: commands.Actor, q: p.TableNote, table: Table) -> commands.Command:
     """Add a text to the log for everyone: a bet, a question, chat. It moves no card."""
-    return AddNote(actor, q.kind, q.text)
+    return commands.AddNote(actor, q.kind, q.text)
 
 
-def close_table(actor: Actor, q: p.Command, table: Table) -> Command:
+def close_table(actor: commands.Actor, q: p.Command, table: Table) -> commands.Command:
     """Close the table permanently."""
-    return CloseTable(actor)
+    return commands.CloseTable(actor)
 
 
-def close_round(actor: Actor, q: p.Command, table: Table) -> Command:
+def close_round(actor: commands.Actor, q: p.Command, table: Table) -> commands.Command:
     """Close the round; the house reveals its secret, and the whole round can be verified."""
-    return CloseRound(actor)
+    return commands.CloseRound(actor)
 
 
 def _refs(cards: list[str | int] | None) -> tuple[str | int, ...] | None:

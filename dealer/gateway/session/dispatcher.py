@@ -22,14 +22,7 @@ from dealer.game.absence import Absence
 from dealer.game.commands import Draw, DrawAtRandom, TransferHost, VacateSeat
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.presence.membership import HOST_SCOPE, Membership, Sender
-from dealer.gateway.rate_limit.costs import (
-    BYTE_SECONDS,
-    EVENT_SECONDS,
-    MESSAGE_SECONDS,
-    ONE_EVENT,
-    bytes_written,
-    weight,
-)
+from dealer.gateway.rate_limit import costs
 from dealer.gateway.session.methods import METHODS, Method
 from dealer.gateway.session.request_queue import RequestQueue
 from dealer.gateway.session.session import Session
@@ -66,7 +59,7 @@ class Dispatcher:
             self.queue.add(data)
             return
         call = _reader.read(data)
-        seconds = MESSAGE_SECONDS + BYTE_SECONDS * len(data)
+        seconds = costs.MESSAGE_SECONDS + costs.BYTE_SECONDS * len(data)
         if type(call) is not wire.Call:
             self._reject(cast("wire.Fault", call), data, seconds)
             return
@@ -195,13 +188,13 @@ class Dispatcher:
         if params.cmd is not None:  # as `repeats.command_key` does, with a call less for a draw
             key = IdempotencyKey(scope, params.cmd, wire.content(call))
 
-        budget, written = session.transport.budget, ONE_EVENT
+        budget, written = session.transport.budget, costs.ONE_EVENT
         if type(command) is not Draw or command.count != 1 or command.whole:
-            written = bytes_written(command, live_table.table)
-            if more := weight(command, live_table.table):
+            written = costs.bytes_written(command, live_table.table)
+            if more := costs.weight(command, live_table.table):
                 session.charge(more)
         budget.written.tokens -= written
-        budget.cpu.tokens -= EVENT_SECONDS
+        budget.cpu.tokens -= costs.EVENT_SECONDS
 
         if type(command) is DrawAtRandom:
             work = partial(
@@ -235,9 +228,9 @@ class Dispatcher:
         A repeated one has written nothing.
         """
         budget = self.session.transport.budget
-        budget.cpu.refund(EVENT_SECONDS)
+        budget.cpu.refund(costs.EVENT_SECONDS)
         if isinstance(outcome, CommandResult):
-            budget.cpu.charge(EVENT_SECONDS * len(outcome.events))
+            budget.cpu.charge(costs.EVENT_SECONDS * len(outcome.events))
             if outcome.repeated or not outcome.events:
                 budget.written.refund(written)
         else:

@@ -10,14 +10,11 @@ import msgspec
 from dealer.errors import BadRequest, BadToken, CommandReused, NotEntitled, UnknownTable
 from dealer.game.commands import LeaveSeat
 from dealer.game.events import TableOpened
+from dealer.game.rules import BROADCAST
 from dealer.game.state import Round
 from dealer.gateway.presence.membership import Membership, require_right
-from dealer.gateway.rate_limit.costs import (
-    BYTES_PER_COMMIT,
-    past_state_weight,
-    practice_bytes_written,
-    text_bytes_written,
-)
+from dealer.gateway.rate_limit import costs
+from dealer.gateway.session.broadcasting import watch_broadcast
 from dealer.gateway.session.commands import deck_codes
 from dealer.gateway.session.repeats import command_key
 from dealer.gateway.session.seating import seat_for
@@ -78,7 +75,7 @@ async def _open(session: Session, call: Call) -> tuple[LiveTable, CommandResult]
     q: p.TableOpen = call.params
     service, owner = session.context.service, session.service_key
     content, laid_out = wire.content(call), None
-    written = text_bytes_written(content)
+    written = costs.text_bytes_written(content)
     key = command_key(call, ANONYMOUS_SCOPE)
     if owner is not None:
         key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
@@ -89,10 +86,10 @@ async def _open(session: Session, call: Call) -> tuple[LiveTable, CommandResult]
     if depends and not await service.was_opened(key):
         if q.source is None:
             rules = session.context.catalogue.rules_for(rules)
-            written += text_bytes_written(json.dumps(rules.get("deck")).encode())
+            written += costs.text_bytes_written(json.dumps(rules.get("deck")).encode())
         else:
             rules, laid_out = await _practice(session, q, q.source)
-            written += practice_bytes_written(len(laid_out.opened))
+            written += costs.practice_bytes_written(len(laid_out.opened))
     if owner is None:
         address = session.transport.address
         with session.charged(written, decks=1):
@@ -127,9 +124,11 @@ async def _practice(
 
     Who may not see the source learns no more than that it cannot be played on from.
     """
-    if q.deck is not None or q.seats is not None or q.rules is not None:
+    own = q.rules or {}
+    if q.deck is not None or q.seats is not None or own.keys() - {BROADCAST}:
         raise BadRequest(
-            "A practice table has its source's rules: leave out deck, seats and rules."
+            "A practice table has its source's rules: leave out deck, seats and rules, all but "
+            f"`{BROADCAST}`."
         )
     known, past = tuple(session.memberships), session.context.service.past_states
     try:
@@ -144,7 +143,7 @@ async def _practice(
     try:
         with live_table.held():
             version = await past.moment(live_table, source.round, source.version)
-            session.charge(past_state_weight(past.length(live_table, version)))
+            session.charge(costs.past_state_weight(past.length(live_table, version)))
             async with session.permit():
                 rules, round_ = await past.practice(
                     live_table, source.round, version, pause=session.pause
@@ -153,7 +152,7 @@ async def _practice(
         if live_table.table_id not in known:  # a token was given for this request alone
             session.leave(membership)
     session.charge(2 * len(round_.opened) / 52)  # a deck to seal, and its shuffle
-    return rules if q.name is None else rules | {"name": q.name}, round_
+    return rules | own | ({} if q.name is None else {"name": q.name}), round_
 
 
 async def table_join(session: Session, call: Call) -> None:
@@ -190,6 +189,9 @@ async def table_join(session: Session, call: Call) -> None:
 async def table_watch(session: Session, call: Call) -> None:
     """Watch a table without a seat, from now on or from after the last version seen."""
     q: p.TableWatch = call.params
+    if q.link is not None:
+        await watch_broadcast(session, call, q.link)
+        return
     membership = await session.find(q.table, token=q.token)
     membership.require_watching()
     session.add(membership)
@@ -262,7 +264,7 @@ async def table_leave(session: Session, call: Call) -> None:
     if actor.seat is not None:
         stays = membership.host
         key = command_key(call, membership.scope())
-        with session.charged(BYTES_PER_COMMIT):
+        with session.charged(costs.BYTES_PER_COMMIT):
             absence = await session.context.absences.at_command(live_table)
             command = LeaveSeat(actor, absence)
             done = await session.context.service.execute(live_table, command, key=key)

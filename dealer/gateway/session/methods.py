@@ -9,8 +9,8 @@ from typing import get_type_hints
 
 from msgspec import Struct
 
+from dealer.gateway.session import broadcasting, joining, queries, seating
 from dealer.gateway.session import commands as c
-from dealer.gateway.session import joining, queries, seating
 from dealer.gateway.session.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
@@ -123,6 +123,16 @@ METHODS: dict[str, Method] = {
         absence=True,
     ),
     "table.note": Method(p.TableNote, build=c.note, rule="annotate", right="open"),
+    "broadcast.link": Method(
+        p.OfTable, (r.BroadcastLink,), broadcasting.broadcast_link, right="broadcast", host=True
+    ),
+    "broadcast.revoke": Method(
+        p.OfTable,
+        (r.BroadcastRevoked,),
+        broadcasting.broadcast_revoke,
+        right="broadcast",
+        host=True,
+    ),
     "table.open": Method(p.TableOpen, (r.Opened,), joining.table_open, right="open"),
     "table.join": Method(p.TableJoin, (r.Joined,), joining.table_join, rule="join"),
     "table.watch": Method(

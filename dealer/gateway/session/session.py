@@ -9,6 +9,7 @@ from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.presence.membership import Membership, Subscription
+from dealer.gateway.push.broadcasts import BroadcastViewer
 from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.session.answers import Answers
@@ -25,6 +26,7 @@ class Session:
     `named` is the table in the address of the connection. `memberships` are its tables by id, at
     most as many as its limits say, unless the connection has a service key; a closed table counts
     until another one needs its room. `default` is the one that a request without a table means.
+    `broadcasts` are those that it watches by a link, by table: they give it nothing at the table.
     `service_key` is the valid key of another server's connection, None for a player's. `pushes`
     says whether events can follow an answer. `connection_budget` is the connection's own; the one
     of its address or key is the transport's.
@@ -50,6 +52,7 @@ class Session:
         self.repeatable = RepeatableAnswers()
         self.memberships: dict[str, Membership] = {}
         self.default: Membership | None = None
+        self.broadcasts: dict[str, BroadcastViewer] = {}
         self.connection_budget = transport.budget.begin_connection(context.clock())
 
     def identify(self, key: str) -> None:
@@ -82,6 +85,8 @@ class Session:
         self.transport.budget.end_connection(self.connection_budget, self.context.clock())
         for membership in tuple(self.memberships.values()):
             self.leave(membership)
+        for viewer in self.broadcasts.values():
+            self.context.broadcasts.remove(viewer)
         if self.feed is not None:
             self.context.feeds.end(self.feed)
 
@@ -158,7 +163,8 @@ class Session:
         If it is at the bound, the earliest table that is over for it is dropped.
         """
         memberships, bound = self.memberships, self.context.limits.tables
-        if self.service_key is not None or len(memberships) < bound:
+        kept = len(memberships) + len(self.broadcasts)
+        if self.service_key is not None or kept < bound:
             return
         over = next((each for each in memberships.values() if each.is_over()), None)
         if over is None:

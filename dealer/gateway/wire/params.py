@@ -251,6 +251,11 @@ AfterVersion = Annotated[
 
 class TableWatch(OfTable, kw_only=True):
     after: AfterVersion | None = None
+    link: Annotated[
+        ShortText | None,
+        "a broadcast link: what each player has seen is shown, as late as the rule `broadcast` "
+        "says, and nothing that is newer; may be left out",
+    ] = None
 
 
 class TableResume(Params, kw_only=True):

@@ -17,16 +17,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from dealer.errors import (
-    REFUSALS,
-    DealerError,
-    NotCanonical,
-    RateLimited,
-    Refused,
-    Unavailable,
-)
+from dealer import errors
 from dealer.eventlog.rows import EVERYONE
-from dealer.game.view import Viewer
+from dealer.game.view import BROADCAST, Audience, Viewer
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.faults import said, unknown_method
 from dealer.gateway.wire.params import Params
@@ -61,7 +54,7 @@ class Error(Struct, omit_defaults=True, kw_only=True):
             title="ErrorCode",
             description="A number for each reason of a refusal; negative for faults of JSON-RPC.",
             extra_json_schema={
-                "enum": sorted([*ErrorCode, *(kind.code for kind in REFUSALS.values())])
+                "enum": sorted([*ErrorCode, *(kind.code for kind in errors.REFUSALS.values())])
             },
         ),
         "what went wrong, as a number: a refusal is positive, a fault negative",
@@ -121,7 +114,7 @@ class Reader:
             # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
             canonical.check_depth(data.decode())
             envelope = _envelope(data)
-        except NotCanonical as error:
+        except errors.NotCanonical as error:
             id = _id_within(data)
             code = ErrorCode.PARSE_ERROR if id == NULL else ErrorCode.INVALID_REQUEST
             return Fault(id, code, str(error))
@@ -248,17 +241,19 @@ def fault(id: bytes, code: ErrorCode, message: str) -> bytes:
     return _error(id, Error(code=code, message=message))
 
 
-def refusal(id: bytes, error: DealerError) -> bytes:
+def refusal(id: bytes, error: errors.DealerError) -> bytes:
     """The answer to a request that was refused, or that failed in the log."""
     return _error(id, error_of(error))
 
 
-def error_of(error: DealerError) -> Error:
+def error_of(error: errors.DealerError) -> Error:
     """The error as a client may see it: texts of log errors are for operators, and name files."""
-    if not isinstance(error, Refused) or isinstance(error, Unavailable):
-        error = Unavailable("This is not possible at the moment; send it again with the same cmd.")
+    if not isinstance(error, errors.Refused) or isinstance(error, errors.Unavailable):
+        error = errors.Unavailable(
+            "This is not possible at the moment; send it again with the same cmd."
+        )
     data: ErrorData = {"reason": error.reason, "temporary": error.temporary}
-    if isinstance(error, RateLimited):
+    if isinstance(error, errors.RateLimited):
         data["retry_after_ms"] = error.retry_after_ms
     return Error(code=error.code, message=str(error), data=data)
 
@@ -283,20 +278,23 @@ def result_frame(id: bytes, answer: Struct) -> bytes:
     return (HEADS[size] if size < len(HEADS) else frame_head(size)) + payload
 
 
-def event_frame(entries: Sequence[EventRecord], viewer: Viewer) -> bytes:
+def event_frame(entries: Sequence[EventRecord], viewer: Viewer | Audience) -> bytes:
     """The frame with the events of one append, in their order, as `viewer` may see them.
 
-    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat, or the
-    opening of what people wrote in it.
+    An event is its leaf unchanged, plus the private face that it shows to the viewer's seat, in a
+    broadcast to any seat, or the opening of what people wrote in it.
     """
-    seat, since = (None, 0) if viewer is None else viewer
+    all_faces = viewer is BROADCAST
+    seat, since = (None, 0) if viewer is None or viewer is BROADCAST else viewer
     texts: list[str] = []
     for entry in entries:
-        # A player who took the seat after the event may not see what it showed to the one before.
-        if seat is not None and entry.seat == seat and since < entry.version:
-            texts.append(f'{entry.leaf[:-1]},"private":{entry.private}}}')
-        elif entry.seat == EVERYONE:
+        if entry.seat == EVERYONE:
             texts.append(f'{entry.leaf[:-1]},"opened":{entry.private}}}')
+        # A player who took the seat after the event may not see what it showed to the one before.
+        elif entry.seat is not None and (
+            all_faces or (entry.seat == seat and since < entry.version)
+        ):
+            texts.append(f'{entry.leaf[:-1]},"private":{entry.private}}}')
         else:
             texts.append(entry.leaf)
     if len(texts) == 1:

@@ -8,19 +8,8 @@ from msgspec import Struct, field
 
 from dealer.game.events import Origin, Round, ShuffleIndex
 from dealer.game.events import Seat as SeatNumber
+from dealer.gateway.wire import views
 from dealer.gateway.wire.protocol import Error
-from dealer.gateway.wire.views import (
-    AnyEvent,
-    Commitment,
-    HouseKey,
-    Opening,
-    Ref,
-    ServiceTableListing,
-    Table,
-    TableListing,
-    Version,
-    View,
-)
 
 SignedHead = Annotated[str, "a signed head of the log (C2SP note) over this version"]
 IsHost = Annotated[bool, "true if the caller is the host"]
@@ -36,7 +25,7 @@ class Result(Struct, omit_defaults=True, kw_only=True):
 class Changed(Result, kw_only=True):
     """The version after the command."""
 
-    version: Version
+    version: views.Version
 
 
 class Left(Changed, kw_only=True):
@@ -50,24 +39,24 @@ class Left(Changed, kw_only=True):
 class Opened(Result, kw_only=True):
     """A new table, and the secrets of its host."""
 
-    table: Table
+    table: views.Table
     host_token: Annotated[
         str | None,
         "authenticates the host on other connections; secret; absent where `host` was false",
     ] = None
     invite: Annotated[str, "the invitation, which the rules may require to take a seat"]
-    version: Version
+    version: views.Version
     origin: Origin
-    key: HouseKey
-    ref: Ref | None = None
+    key: views.HouseKey
+    ref: views.Ref | None = None
 
 
 class PastState(Result, kw_only=True):
     """The table at an earlier version, as this viewer could see it then; nothing is signed."""
 
-    table: Table
-    version: Version
-    state: Annotated[View, "the table as the caller may see it"]
+    table: views.Table
+    version: views.Version
+    state: Annotated[views.View, "the table as the caller may see it"]
 
 
 class State(PastState, kw_only=True):
@@ -91,11 +80,23 @@ class Ticket(Result, kw_only=True):
     expires_at: Annotated[int, "when the ticket expires, in epoch milliseconds"]
 
 
+class BroadcastLink(Result, kw_only=True):
+    """The link, for the page `/tables/<id>/broadcast#<link>` and for `table.watch`."""
+
+    link: Annotated[str, "shows the table's broadcast to all who have it; secret"]
+
+
+class BroadcastRevoked(Result, kw_only=True):
+    """Whether the caller had a link, which is not valid any more."""
+
+    revoked: Annotated[bool, "false if there was no link to take back"]
+
+
 class Resumed(Result, kw_only=True):
     """The table is followed again; with `reset`, a `snapshot` follows instead of events."""
 
-    table: Table
-    version: Version
+    table: views.Table
+    version: views.Version
     checkpoint: SignedHead
     seat: Annotated[int | None, "number of the caller's seat"] = None
     host: IsHost | None = None
@@ -119,15 +120,17 @@ class FeedEvent(Result, kw_only=True):
     """An event of a table of the service key, or versions that were archived or are damaged."""
 
     position: Position
-    table: Table
+    table: views.Table
     ref: Annotated[str | None, "the service's own id of the table; null without one"]
     version: Annotated[int | None, "version of the event: its place in the table's log, from 1"] = (
         None
     )
     type: Annotated[str | None, "type of the event"] = None
     at: Annotated[int | None, "when the server received the command, in epoch milliseconds"] = None
-    event: Annotated[AnyEvent | None, "the event as in the log, without its hidden part"] = None
-    opened: Annotated[Opening | None, "what people wrote, to which the event commits"] = None
+    event: Annotated[views.AnyEvent | None, "the event as in the log, without its hidden part"] = (
+        None
+    )
+    opened: Annotated[views.Opening | None, "what people wrote, to which the event commits"] = None
     skipped: Annotated[
         Skipped | None, "the versions that were archived or are damaged, instead of an event"
     ] = None
@@ -145,13 +148,13 @@ class FeedEvent(Result, kw_only=True):
 class Tables(Result, kw_only=True):
     """The tables of the lobby."""
 
-    tables: Annotated[list[TableListing], "the tables of the lobby"]
+    tables: Annotated[list[views.TableListing], "the tables of the lobby"]
 
 
 class ServiceTables(Result, kw_only=True):
     """A page of a service's tables."""
 
-    tables: Annotated[list[ServiceTableListing], "one entry for each table"]
+    tables: Annotated[list[views.ServiceTableListing], "one entry for each table"]
     next: Annotated[str | None, "with it, another page follows: send it as `after`"] = None
 
 
@@ -159,8 +162,8 @@ class RoundBegun(Result, kw_only=True):
     """The round, and the house's commitment to its secret."""
 
     round: Round
-    commitment: Commitment
-    version: Version
+    commitment: views.Commitment
+    version: views.Version
 
 
 class RoundEnded(Changed, kw_only=True):
@@ -174,7 +177,7 @@ class Shuffling(Result, kw_only=True):
     """The shuffle that was started."""
 
     k: ShuffleIndex
-    version: Version
+    version: views.Version
 
 
 class Cosigned(Changed, kw_only=True):
@@ -194,7 +197,7 @@ class Drawn(Result, kw_only=True):
 
     cards: Annotated[list[str], "codes of the drawn cards"]
     slots: Annotated[list[int], "slots of the drawn cards, in the same order"]
-    version: Version
+    version: views.Version
 
 
 class Bundle(Result, kw_only=True):
@@ -215,8 +218,8 @@ class Server(Result, kw_only=True):
 class TableStatus(Result, kw_only=True):
     """A table of the connection: the caller's role, or why it was not resumed."""
 
-    table: Table
-    version: Version | None = None
+    table: views.Table
+    version: views.Version | None = None
     seat: SeatNumber | None = None
     host: IsHost | None = None
     reset: IsReset | None = None
@@ -274,13 +277,13 @@ class Pong(Result, kw_only=True):
 class Events(Result, kw_only=True):
     """Several events that were written together."""
 
-    events: Annotated[list[AnyEvent], "the events, in order"] = field(name="list")
+    events: Annotated[list[views.AnyEvent], "the events, in order"] = field(name="list")
 
 
 class Checkpoint(Result, kw_only=True):
     """A signed head of the log: a C2SP note."""
 
-    table: Table
+    table: views.Table
     size: Annotated[int, "how many events the checkpoint covers"]
     note: Annotated[str, "the signed head as a C2SP note, with all cosignatures"]
 
@@ -288,7 +291,7 @@ class Checkpoint(Result, kw_only=True):
 class ResumedNotice(Result, kw_only=True):
     """All missed events were sent; new events follow."""
 
-    table: Table
+    table: views.Table
     version: Annotated[int, "version of the newest event that was sent"]
 
 
@@ -312,7 +315,7 @@ class Seat(Result, kw_only=True):
 class Presence(Result, kw_only=True):
     """The live connections of a table: of each seat, and the number of spectators."""
 
-    table: Table
+    table: views.Table
     seats: Annotated[list[Seat], "every taken seat"]
     watching: Annotated[int, "how many spectators are connected"]
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from dealer.game import rules
 from dealer.game.events import CommitMs, RevealMs
 from dealer.game.names import NAME_MAX
-from dealer.game.rules import SEATS_DEFAULT, SEATS_MAX, WAIT_MS_DEFAULT, WAIT_MS_MAX, WAIT_MS_MIN
 from dealer.gateway.wire.params import DECK, Deck, DeckName, Shoe
 from dealer.gateway.wire.types import CardCodes, EntropySource
 
@@ -30,9 +30,9 @@ Audience = Annotated[
     Literal["anyone", "nobody"], Meta(title="Audience", description="Who may watch without a seat.")
 ]
 TableName = Annotated[str, Meta(title="TableName", min_length=1, max_length=NAME_MAX)]
-SeatCount = Annotated[int, Meta(title="SeatCount", ge=1, le=SEATS_MAX)]
+SeatCount = Annotated[int, Meta(title="SeatCount", ge=1, le=rules.SEATS_MAX)]
 PackName = Annotated[str, Meta(title="PackName", pattern="^[a-z0-9-]{1,64}$")]
-_WAIT = Meta(title="WaitMs", ge=WAIT_MS_MIN, le=WAIT_MS_MAX)
+_WAIT = Meta(title="WaitMs", ge=rules.WAIT_MS_MIN, le=rules.WAIT_MS_MAX)
 
 
 class StackedDeck(Struct):
@@ -69,7 +69,7 @@ class Rules(Struct, rename=lambda name: name.rstrip("_")):
         "free"
     )
     name: Annotated[TableName | None, "the table's name, for all to read"] = None
-    seats: Annotated[SeatCount, "the number of seats"] = SEATS_DEFAULT
+    seats: Annotated[SeatCount, "the number of seats"] = rules.SEATS_DEFAULT
     deck: Annotated[Deck, "the deck of rounds that are opened without their own"] = "52"
     entropy: Annotated[EntropySource, "whose random bytes shuffle the deck"] = "players"
     join: Annotated[Admission, "`anyone`, or `invite`: only with the invitation"] = "anyone"
@@ -82,11 +82,24 @@ class Rules(Struct, rename=lambda name: name.rstrip("_")):
     insecure_test_deck: Annotated[
         InsecureTestDeck | None, "for tests, at a server with `--insecure-test-decks` only"
     ] = None
+    broadcast: Annotated[
+        Annotated[
+            int,
+            Meta(
+                title="BroadcastDelay",
+                ge=0,
+                le=rules.BROADCAST_MAX,
+                description="Up to a day, in seconds.",
+            ),
+        ]
+        | None,
+        "seconds after which hands are shown by broadcast links; without it they never are",
+    ] = None
     practice: Annotated[
         PracticeSource | None, "written by the server alone: this is a practice table"
     ] = None
-    commit_ms: Annotated[CommitMs, _WAIT] = WAIT_MS_DEFAULT
-    reveal_ms: Annotated[RevealMs, _WAIT] = WAIT_MS_DEFAULT
+    commit_ms: Annotated[CommitMs, _WAIT] = rules.WAIT_MS_DEFAULT
+    reveal_ms: Annotated[RevealMs, _WAIT] = rules.WAIT_MS_DEFAULT
     open: Annotated[Permission | None, "who may open rounds"] = None
     close: Annotated[Permission | None, "who may close rounds and the table"] = None
     shuffle: Annotated[Permission | None, "who may shuffle the deck and piles"] = None

@@ -11,33 +11,11 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from msgspec import Meta
 
 from dealer.errors import REFUSALS
-from dealer.game.events import (
-    CommitMs,
-    Origin,
-    PlayerName,
-    RevealMs,
-    Round,
-    Seat,
-    ShuffleIndex,
-    ShuffleSteps,
-    StackSize,
-)
-from dealer.gateway.wire.types import (
-    Algorithm,
-    CardCode,
-    EntropySource,
-    Hash,
-    LongNumber,
-    NumberedHash,
-    TableCondition,
-    TableId,
-    VersionNumber,
-    WholeNumber,
-    component,
-)
+from dealer.game import events
+from dealer.gateway.wire import types
 
-AnyEvent = Annotated[dict[str, Any], component("Event")]
-GivenRules = Annotated[dict[str, Any], component("TableRules")]
+AnyEvent = Annotated[dict[str, Any], types.component("Event")]
+GivenRules = Annotated[dict[str, Any], types.component("TableRules")]
 OpenedSlot = Annotated[
     tuple[int, str, str],
     Meta(
@@ -60,8 +38,8 @@ Taken = Annotated[int, "how many seats are taken"]
 class SeatView(TypedDict):
     """A player at a seat."""
 
-    seat: Seat
-    name: PlayerName
+    seat: events.Seat
+    name: events.PlayerName
     since: Annotated[int, "version of the event with which the player took the seat"]
     key: NotRequired[
         Annotated[str, "the Ed25519 public key with which the player cosigns, 32 bytes in hex"]
@@ -75,26 +53,28 @@ class SeatView(TypedDict):
 class ShuffleView(TypedDict):
     """A shuffle that waits for entropy."""
 
-    k: ShuffleIndex
+    k: events.ShuffleIndex
     stack: Annotated[str, "the stack that is shuffled"]
-    n: StackSize
-    algorithm: Annotated[Algorithm, "`backward` (from the top) or `forward` (from the bottom)"]
-    steps: ShuffleSteps
+    n: events.StackSize
+    algorithm: Annotated[
+        types.Algorithm, "`backward` (from the top) or `forward` (from the bottom)"
+    ]
+    steps: events.ShuffleSteps
     started_at: Annotated[int, "when the shuffle was requested, in epoch milliseconds"]
     closed_version: Annotated[int, "size of the checkpoint after the commitments; 0 before it"]
     closed_at: Annotated[int, "when commitments were closed, in epoch milliseconds; 0 before it"]
-    digests: Annotated[list[NumberedHash], "[seat, digest] of the commitments"]
-    nonces: Annotated[list[NumberedHash], "[seat, nonce] of the reveals"]
+    digests: Annotated[list[types.NumberedHash], "[seat, digest] of the commitments"]
+    nonces: Annotated[list[types.NumberedHash], "[seat, nonce] of the reveals"]
 
 
 class RoundView(TypedDict):
     """The open round."""
 
-    round: Round
+    round: events.Round
     deck: Annotated[list[str], "the codes of all cards, bottom first"]
-    entropy: Annotated[EntropySource, "whose random bytes shuffle"]
-    commit_ms: CommitMs
-    reveal_ms: RevealMs
+    entropy: Annotated[types.EntropySource, "whose random bytes shuffle"]
+    commit_ms: events.CommitMs
+    reveal_ms: events.RevealMs
     commitment: Commitment
     k: Annotated[int, "how many shuffles have started"]
     slots: Annotated[int, "how many slots have been given"]
@@ -102,13 +82,25 @@ class RoundView(TypedDict):
         dict[str, list[int]],
         "slots by stack, bottom first; a card without a seal is -1 - its place in `deck`",
     ]
-    commitments: Annotated[list[NumberedHash], "[slot, commitment] of the cards that are sealed"]
+    commitments: Annotated[
+        list[types.NumberedHash], "[slot, commitment] of the cards that are sealed"
+    ]
     drawable: Annotated[list[int], "slots that may be drawn"]
     cards: Annotated[list[OpenedSlot], "[slot, card, salt] of the faces that the caller may see"]
     shown: Annotated[list[int], "slots whose faces all may see"]
-    ahead: Annotated[list[NumberedHash], "[seat, digest] of commitments for the next shuffle"]
+    ahead: Annotated[list[types.NumberedHash], "[seat, digest] of commitments for the next shuffle"]
     withheld: Annotated[
         list[int], "seats that are left out of shuffles, because they withheld a reveal"
+    ]
+    known: NotRequired[
+        Annotated[
+            list[
+                Annotated[
+                    tuple[int, list[int]], Meta(title="KnownSlots", description="A seat and slots.")
+                ]
+            ],
+            "[seat, slots] that each player has seen; only in a broadcast",
+        ]
     ]
     shuffle: NotRequired[Annotated[ShuffleView, "the shuffle that waits for random bytes"]]
 
@@ -118,7 +110,7 @@ class View(TypedDict):
 
     version: Version
     at: Annotated[int, "when the newest event was written, in epoch milliseconds"]
-    origin: Origin
+    origin: events.Origin
     key: HouseKey
     rules: Annotated[GivenRules, "the rules of the table"]
     closed: Annotated[bool, "true if the table is closed"]
@@ -131,16 +123,16 @@ class View(TypedDict):
 class PrivateFace(TypedDict):
     """The face of a card, for the seat that may see it."""
 
-    card: Annotated[CardCode, "code of the card"]
-    salt: Annotated[Hash, "salt of the card's commitment"]
-    slot: Annotated[WholeNumber, "number of the sealed card"]
+    card: Annotated[types.CardCode, "code of the card"]
+    salt: Annotated[types.Hash, "salt of the card's commitment"]
+    slot: Annotated[types.WholeNumber, "number of the sealed card"]
 
 
 class Opening(TypedDict):
     """What people wrote in an event: the client checks it against `commit`, then shows it."""
 
     part: Annotated[dict[str, Any], "the members of the opened part"]
-    salt: Annotated[Hash, "salt of the commitment"]
+    salt: Annotated[types.Hash, "salt of the commitment"]
 
 
 class Event(TypedDict, total=False):
@@ -150,13 +142,15 @@ class Event(TypedDict, total=False):
     the event.
     """
 
-    at: Annotated[LongNumber, "when the server received the command, in epoch milliseconds"]
+    at: Annotated[types.LongNumber, "when the server received the command, in epoch milliseconds"]
     public: Annotated[dict[str, Any], "what all may know of the event"]
-    table: Annotated[TableId, "id of the table"]
+    table: Annotated[types.TableId, "id of the table"]
     type: Annotated[str, "type of the event"]
     v: Annotated[int, "number of this type's schema"]
-    version: Annotated[VersionNumber, "the event's place in the table's log, from 1, without gaps"]
-    commit: Annotated[Hash, "commitment to the hidden or opened part"]
+    version: Annotated[
+        types.VersionNumber, "the event's place in the table's log, from 1, without gaps"
+    ]
+    commit: Annotated[types.Hash, "commitment to the hidden or opened part"]
     opened: Annotated[Opening, "what people wrote, to which the event commits"]
     private: Annotated[PrivateFace, "the card's face, only for the seat that may see it"]
 
@@ -179,7 +173,7 @@ class ServiceTableListing(TypedDict):
     """A table of a service; name, times, rounds and occupied seats follow it a moment later."""
 
     table: Table
-    state: Annotated[TableCondition, "the condition of the table"]
+    state: Annotated[types.TableCondition, "the condition of the table"]
     version: Version
     name: TableName
     rounds: Rounds

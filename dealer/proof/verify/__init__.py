@@ -54,7 +54,10 @@ def verify(
         roots = check_heads(parts, pinned, report)
         report.remarks.pinned = pinned is not None
         check_saved(parts, saved)
-        report.practice = practice_of(parts.leaves[0].public["rules"])
+        rules = parts.leaves[0].public["rules"]
+        report.practice, seconds = practice_of(rules), rules.get("broadcast")
+        if type(seconds) is int and 0 <= seconds <= 86_400:
+            report.broadcast = seconds
         ledger = ledger_of(parts, roots, report)
         steps = [_steps(progress, len(bundle), total)]
         if source is not None:

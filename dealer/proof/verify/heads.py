@@ -22,13 +22,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dealer.errors import NoteFault, ProofFault
-from dealer.proof.checkpoint import (
-    Checkpoint,
-    check_house,
-    cosigners,
-    read_checkpoint,
-    require_leaves,
-)
+from dealer.proof import checkpoint as checkpoints
 from dealer.proof.tree import Tree
 from dealer.proof.verify.form import Leaf, Parts
 from dealer.proof.verify.report import Report
@@ -62,7 +56,7 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
                 raise NoteFault("The house signed another log than this one.")
             if any(leaf.type == "SeatTaken" for leaf in parts.withheld):
                 _count_unknown(checkpoint, names, report.withheld_cosigners)
-            for key in cosigners(checkpoint, keys=keys):
+            for key in checkpoints.cosigners(checkpoint, keys=keys):
                 signed[key.hex()] = signed.get(key.hex(), 0) + 1
                 upto[key.hex()] = checkpoint.size
         except NoteFault as fault:
@@ -84,8 +78,8 @@ def check_saved(parts: Parts, saved: Sequence[object]) -> None:
             if not isinstance(note, str):
                 raise NoteFault("A saved checkpoint must be a note, which is text.")
             checkpoint = _open(note, parts)
-            require_leaves(checkpoint)
-            cosigners(checkpoint, keys=keys)
+            checkpoints.require_leaves(checkpoint)
+            checkpoints.cosigners(checkpoint, keys=keys)
             opened.append(checkpoint)
         except NoteFault as fault:
             sentence = f"A saved checkpoint is not one of this table: {fault}"
@@ -110,7 +104,7 @@ def _names(parts: Parts) -> dict[str, str]:
 
 
 def _count_unknown(
-    checkpoint: Checkpoint, known: Mapping[str, str], counts: dict[str, int]
+    checkpoint: checkpoints.Checkpoint, known: Mapping[str, str], counts: dict[str, int]
 ) -> None:
     """Count the keys of players that signed and may be those of players who are withheld."""
     named = (_player(signature.name) for signature in checkpoint.signatures)
@@ -118,11 +112,11 @@ def _count_unknown(
         counts[key] = counts.get(key, 0) + 1
 
 
-def _open(note: str, parts: Parts) -> Checkpoint:
-    checkpoint = read_checkpoint(note)
+def _open(note: str, parts: Parts) -> checkpoints.Checkpoint:
+    checkpoint = checkpoints.read_checkpoint(note)
     if checkpoint.origin != parts.origin:
         raise NoteFault("The note has another origin.")
-    check_house(checkpoint, key=bytes.fromhex(parts.key))
+    checkpoints.check_house(checkpoint, key=bytes.fromhex(parts.key))
     return checkpoint
 
 

@@ -134,7 +134,8 @@ class Report:
     `notes` say what was undone in the file, see `bundle.restore`. `withheld_parts` are the versions
     of all events whose opened part is withheld; `withheld_cosigners` are the numbers of checkpoints
     with a signature by a player's key that no opening names, if a SeatTaken is withheld.
-    `practice` is set for a practice table, which even without a fault is no fair deal.
+    `practice` is set for a practice table, which even without a fault is no fair deal, `broadcast`
+    for one whose hands were shown by a link, so many seconds after each event.
     """
 
     fault: ProofFault | None = None
@@ -151,6 +152,7 @@ class Report:
     withheld_parts: list[int] = field(default_factory=list)
     withheld_cosigners: dict[str, int] = field(default_factory=dict)
     practice: Practice | None = None
+    broadcast: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -217,6 +219,11 @@ class Report:
             return
         if self.practice is not None:
             yield from self.practice.sentences(faulty=self.fault is not None)
+        if self.broadcast is not None:
+            yield (
+                f"broadcast: by a rule of this table, hands were shown {self.broadcast} seconds "
+                "after each event to those who had a link to its broadcast."
+            )
         r = self.remarks
         # What a count means is said where there is something to count.
         still_open = f", {r.open_rounds} of them still open and so not proved"

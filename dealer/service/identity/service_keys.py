@@ -21,9 +21,9 @@ from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.services import StoredWebhook, stored_keys
 from dealer.feed.pages import FeedFilter
 
-RIGHTS = ("open", "seat", "read", "close", "admin")
-"""What a key may do: open tables, seat and remove players, read what happens, close tables; with
-`admin` all of that at every table, otherwise at the tables that it opened."""
+RIGHTS = ("open", "seat", "read", "close", "broadcast", "admin")
+"""What a key may do: open tables, seat and remove players, read what happens, close tables, make
+broadcast links; with `admin` all of that at every table, otherwise at those that it opened."""
 
 POLL_SECONDS = 0.5
 """Seconds between two polls: all processes follow within a second."""

@@ -17,16 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from dealer.errors import DealerError
-from dealer.eventlog import Log
-from dealer.eventlog.nodes import (
-    NO_CONNECTION,
-    Attendance,
-    Heartbeat,
-    attendance,
-    forget,
-    heartbeats,
-    write,
-)
+from dealer.eventlog import Log, nodes
 from dealer.service.tables.live_table import LiveTable
 
 BEAT_SECONDS = 2.0
@@ -64,10 +55,10 @@ class SharedPresence:
         self._listeners: list[Callable[[LiveTable], None]] = []
         self._log = log
         self._node = secrets.token_bytes(NODE_BYTES)
-        self._written: dict[bytes, Attendance] = {}
-        self._pending: dict[bytes, Attendance | None] = {}
+        self._written: dict[bytes, nodes.Attendance] = {}
+        self._pending: dict[bytes, nodes.Attendance | None] = {}
         self._unsure: set[bytes] = set()  # the tables whose rows are being written, or may be
-        self._elsewhere: dict[bytes, Attendance] = {}
+        self._elsewhere: dict[bytes, nodes.Attendance] = {}
         self._read: set[bytes] = set()  # the tables whose rows were read last
         self._hinted: dict[bytes, float] = {}  # until when
         self._peers: dict[bytes, _Peer] = {}
@@ -79,7 +70,7 @@ class SharedPresence:
         """Register a listener for tables whose connections at other nodes changed."""
         self._listeners.append(listener)
 
-    def report(self, live_table: LiveTable, here: Attendance | None) -> None:
+    def report(self, live_table: LiveTable, here: nodes.Attendance | None) -> None:
         """Note the connections to this node at a table, None if there are none.
 
         The next exchange writes them.
@@ -89,9 +80,9 @@ class SharedPresence:
         else:
             self._pending.pop(live_table.id, None)
 
-    def elsewhere(self, live_table: LiveTable) -> Attendance:
+    def elsewhere(self, live_table: LiveTable) -> nodes.Attendance:
         """The connections at the other nodes, as last read."""
-        return self._elsewhere.get(live_table.id, NO_CONNECTION)
+        return self._elsewhere.get(live_table.id, nodes.NO_CONNECTION)
 
     def on_hint(self, tables: set[bytes]) -> None:
         """Another node has connections at these tables, or appended to them."""
@@ -125,11 +116,11 @@ class SharedPresence:
             self._elsewhere.clear()
             self._read.clear()
             return
-        self._update_peers(await heartbeats(self._log), now=loop.time())
+        self._update_peers(await nodes.heartbeats(self._log), now=loop.time())
         alive = {node for node, peer in self._peers.items() if peer.silent < EXPIRY_SECONDS}
-        found: dict[bytes, Attendance] = {}
+        found: dict[bytes, nodes.Attendance] = {}
         if alive:
-            found = await attendance(
+            found = await nodes.attendance(
                 self._log, [live_table.id for live_table in followed], nodes=alive
             )
         before, self._elsewhere = self._elsewhere, found
@@ -148,9 +139,9 @@ class SharedPresence:
             return
         with suppress(DealerError, TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                await forget(self._log, [self._node])
+                await nodes.forget(self._log, [self._node])
 
-    def _update_peers(self, found: Sequence[Heartbeat], *, now: float) -> None:
+    def _update_peers(self, found: Sequence[nodes.Heartbeat], *, now: float) -> None:
         """Update the other nodes' states from their heartbeats.
 
         The age by the database's clock counts only when a node is seen for the first time. After
@@ -178,8 +169,8 @@ class SharedPresence:
         dead = [node for node, peer in self._peers.items() if peer.silent >= FORGET_SECONDS]
         try:
             if dead:
-                await forget(self._log, dead)
-            await write(self._log, self._node, changed, unchanged=dict(self._written))
+                await nodes.forget(self._log, dead)
+            await nodes.write(self._log, self._node, changed, unchanged=dict(self._written))
         except BaseException as error:  # `close` cancels it
             self._pending = changed | self._pending
             if not isinstance(error, DealerError):

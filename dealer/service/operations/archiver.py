@@ -18,19 +18,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from dealer.errors import (
-    BadRequest,
-    ConcurrentUpdate,
-    ConfigurationError,
-    DatabaseDamaged,
-    Refused,
-    TableArchived,
-)
+from dealer import errors
 from dealer.eventlog import Log
 from dealer.eventlog import admin as admin_tables
 from dealer.eventlog.admin import Archived, notes_digest
 from dealer.eventlog.high_water_mark import lock_file
 from dealer.eventlog.keys import sync_folder
+from dealer.game.rules import Rules
 from dealer.projector.models import MODELS
 from dealer.proof.bundle import read
 from dealer.proof.checkpoint import open_note
@@ -63,7 +57,7 @@ class ArchiveResult(NamedTuple):
 
     table: bytes
     file: Path
-    error: DatabaseDamaged | ConcurrentUpdate | Refused | None = None
+    error: errors.DatabaseDamaged | errors.ConcurrentUpdate | errors.Refused | None = None
 
 
 class Archiver:
@@ -102,10 +96,10 @@ class Archiver:
     async def archive_all(self, tables: list[bytes]) -> AsyncIterator[ArchiveResult]:
         """Archive each table; a table that cannot be archived does not affect the others."""
         for table in tables:
-            error: DatabaseDamaged | ConcurrentUpdate | Refused | None = None
+            error: errors.DatabaseDamaged | errors.ConcurrentUpdate | errors.Refused | None = None
             try:
                 await self.archive(table)
-            except (DatabaseDamaged, ConcurrentUpdate, Refused) as caught:
+            except (errors.DatabaseDamaged, errors.ConcurrentUpdate, errors.Refused) as caught:
                 error = caught
             yield ArchiveResult(table, self.file_of(table), error)
 
@@ -127,12 +121,12 @@ class Archiver:
             lines = read(data)
         proven = require_valid(lines, table, head)
         if record is not None and proven != (record.house_key, record.root):
-            raise DatabaseDamaged(f"The file {path} is not of the log that was archived.")
+            raise errors.DatabaseDamaged(f"The file {path} is not of the log that was archived.")
         found = forget(lines, who)
         # An interrupted run may have written the file, but not its hash.
         unrecorded = record is not None and sha256(data).digest() != record.sha256
         if not (found.versions or unrecorded):
-            raise BadRequest(
+            raise errors.BadRequest(
                 f"No player of the name or seat {who!r} is in the log of this table; names and "
                 "seats are in `dealer history FILE`."
             )
@@ -157,7 +151,7 @@ class Archiver:
             try:
                 await self._admin.archive(table, archived, why=self._why)
                 break
-            except ConcurrentUpdate:
+            except errors.ConcurrentUpdate:
                 if attempt == _ATTEMPTS:
                     raise
         await self._delete_rows(table)
@@ -194,7 +188,11 @@ class Archiver:
         head = await self._log.head(table) or 0
         last = await self._log.read(table, after=head - 1, limit=1)
         if not last or last[0].type != "TableClosed":
-            raise TableArchived("Only a closed table can be archived; its host closes it.")
+            raise errors.TableArchived("Only a closed table can be archived; its host closes it.")
+        (opened,) = await self._log.read(table, limit=1)
+        seconds = Rules.read(opened.members()["rules"]).broadcast or 0
+        if utc_ms() < last[0].at + 1000 * seconds:
+            raise errors.TableArchived("The broadcast of this table is not over; archive it later.")
         return head, last[0].at
 
     def _draft_of(self, file: Path) -> Path:
@@ -225,7 +223,7 @@ async def exclusive(folder: Path) -> AsyncIterator[None]:
     try:
         with suppress(OSError):  # a file system without locks
             if not lock_file(handle):
-                raise ConfigurationError(
+                raise errors.ConfigurationError(
                     f"Another `dealer tables archive` is running in {folder}; try again when it "
                     "has ended."
                 )
@@ -238,7 +236,7 @@ def require_valid(lines: list[bytes], table: bytes, head: int) -> tuple[bytes, b
     """The table's key and root as these lines prove them; raises DatabaseDamaged if they do not."""
     report = verify(lines)
     if report.fault is not None:
-        raise DatabaseDamaged(
+        raise errors.DatabaseDamaged(
             f"The bundle of table {table.hex()} does not verify ({report.fault}); nothing was "
             f"deleted. See `dealer audit {table.hex()}`, and the bundles that its players kept."
         )
@@ -246,7 +244,7 @@ def require_valid(lines: list[bytes], table: bytes, head: int) -> tuple[bytes, b
     note = json.loads(lines[-1])["checkpoint"]
     size, root = open_note(note, key=key, table=table.hex())
     if size != head:
-        raise DatabaseDamaged(f"The bundle of table {table.hex()} is not complete.")
+        raise errors.DatabaseDamaged(f"The bundle of table {table.hex()} is not complete.")
     return key, root
 
 
@@ -262,4 +260,4 @@ def write_file(file: Path, data: bytes, draft: Path) -> None:
             leftover.unlink(missing_ok=True)
         sync_folder(file.parent)
     except OSError as error:
-        raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from None
+        raise errors.ConfigurationError(f"{file} cannot be written: {error.strerror}.") from None

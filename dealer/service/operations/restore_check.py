@@ -26,14 +26,7 @@ from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any, NamedTuple
 
-from dealer.errors import (
-    DatabaseDamaged,
-    DealerError,
-    HouseKeyError,
-    TableArchived,
-    TableIsClosed,
-    UnknownTable,
-)
+from dealer import errors
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.high_water_mark import FIRST, HighWaterMark, MarkRecord, leaf_digest
 from dealer.feed.positions import record_end
@@ -56,13 +49,13 @@ _LEFT = "left."
 _NO_FOLDER = "none"
 _FIRST_LINE = "SELECT id FROM journal ORDER BY at, id LIMIT 1"
 _LINE = "SELECT 1 FROM journal WHERE id = ?"
-_NOT_THERE = (TableIsClosed, TableArchived, UnknownTable)
+_NOT_THERE = (errors.TableIsClosed, errors.TableArchived, errors.UnknownTable)
 
 
 def require_unused(lines: Sequence[MarkRecord], *, database: str, key: str) -> None:
     """Raise HouseKeyError if an empty database is used with a key that has a mark."""
     if lines:
-        raise HouseKeyError(
+        raise errors.HouseKeyError(
             f"The database {database} is empty, but the key {key} has been used with another: the "
             "mark next to it names events that players have seen. Restore that database from a "
             "backup; or, to start a new house, move the key and the mark elsewhere first."
@@ -136,8 +129,8 @@ async def _left(log: ReadOnlyLog) -> list[bytes]:
     return [bytes.fromhex(name[len(_LEFT) :]) for (name,) in found if name.startswith(_LEFT)]
 
 
-def _altered(name: str) -> DatabaseDamaged:
-    return DatabaseDamaged(
+def _altered(name: str) -> errors.DatabaseDamaged:
+    return errors.DatabaseDamaged(
         f"A row `{name}…` of the SQL table `house` was altered; restore it from a backup of the "
         "database."
     )
@@ -236,11 +229,11 @@ async def _close_all(
                 log_.info("closing tables", extra={"fields": asdict(progress)})
             if error is None:
                 progress.closed += 1
-            elif isinstance(error, DatabaseDamaged):
+            elif isinstance(error, errors.DatabaseDamaged):
                 # It cannot be played either: every load raises the same error.
                 fields = {"table": table.hex(), "error": str(error)}
                 log_.error("table left open", extra={"fields": fields})
-            elif isinstance(error, HouseKeyError):
+            elif isinstance(error, errors.HouseKeyError):
                 # It cannot be closed or played without its key; a start that has it closes it.
                 await log.put_metadata(f"{_LEFT}{table.hex()}", b"")
             elif not isinstance(error, _NOT_THERE):
@@ -263,7 +256,7 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
     while True:
         await asyncio.sleep(MARK_SECONDS)
         await asyncio.to_thread(mark.sync)
-        with suppress(DealerError):
+        with suppress(errors.DealerError):
             generation = await next_generation(log, len(known))
             if generation is not None:
                 known.append(generation)

@@ -18,7 +18,7 @@ from dealer.game.events import LASTING_TYPES
 from dealer.game.insecure_deck import RULE as INSECURE_DECK
 from dealer.game.rules import PRACTICE, SOURCE
 from dealer.game.state import Round, SeatHolder, Table, evolve
-from dealer.game.view import SPECTATOR, Viewer, snapshot
+from dealer.game.view import SPECTATOR, Audience, Viewer, snapshot
 from dealer.service.tables.archive import require_here
 from dealer.service.tables.decks import RULE as DECKS
 from dealer.service.tables.live_table import LiveTable
@@ -107,7 +107,7 @@ class PastStates:
         return version - (opened[-1] if opened else 0)
 
     async def view(
-        self, live_table: LiveTable, version: int, viewer: Viewer | int, *, pause: Pause
+        self, live_table: LiveTable, version: int, viewer: Viewer | Audience | int, *, pause: Pause
     ) -> dict[str, Any]:
         """The table at `version` as `viewer` could see it then, with the salts of its cards.
 
@@ -128,8 +128,9 @@ class PastStates:
             if viewer is None:
                 raise BadRequest(f"Seat {seat} was free at version {version}.")
         # A player who had not taken the seat yet is a spectator there.
-        seated = viewer is not None and state.still_seated(viewer)
-        view = snapshot(state, viewer if seated else SPECTATOR)
+        if isinstance(viewer, SeatHolder) and not state.still_seated(viewer):
+            viewer = SPECTATOR
+        view = snapshot(state, viewer)
         if state.round is not None:
             secret = await self._secrets.secret(live_table, state.round.number)
             for card in view["round"]["cards"]:

@@ -14,18 +14,7 @@ from time import perf_counter
 
 from dealer.errors import Overloaded, UnknownTable
 from dealer.eventlog.recent import RecentEvents
-from dealer.game.commands import (
-    CheckDeadlines,
-    CloseEntropy,
-    CloseRound,
-    CloseTable,
-    Command,
-    CommitEntropy,
-    FinishShuffle,
-    LeaveSeat,
-    RevealEntropy,
-    VacateSeat,
-)
+from dealer.game import commands
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.runner import Projector
 from dealer.service.tables.live_table import LiveTable
@@ -63,15 +52,15 @@ EVENTS, LONG = 16, 2048
 6 KiB of it are then missing in the sum."""
 
 _ENDING = (
-    CloseRound,
-    CloseTable,
-    CommitEntropy,
-    FinishShuffle,
-    LeaveSeat,
-    CheckDeadlines,
-    CloseEntropy,
-    RevealEntropy,
-    VacateSeat,
+    commands.CloseRound,
+    commands.CloseTable,
+    commands.CommitEntropy,
+    commands.FinishShuffle,
+    commands.LeaveSeat,
+    commands.CheckDeadlines,
+    commands.CloseEntropy,
+    commands.RevealEntropy,
+    commands.VacateSeat,
 )
 """Commands that end something, or let a running shuffle finish; allowed without room."""
 
@@ -202,7 +191,7 @@ class TableCache:
                 "shortly."
             )
 
-    def require_room_to_grow(self, live_table: LiveTable, command: Command) -> None:
+    def require_room_to_grow(self, live_table: LiveTable, command: commands.Command) -> None:
         """Raise Overloaded if the command would make a large table larger while memory is full."""
         if live_table.weight > self.small and self.full and not isinstance(command, _ENDING):
             raise Overloaded(

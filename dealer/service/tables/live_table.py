@@ -72,14 +72,7 @@ from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
 from dealer.proof.tree import Tree
-from dealer.service.tables.execution import (
-    CommandExecution,
-    Outcome,
-    PendingDraw,
-    RecentCommands,
-    report,
-    unavailable,
-)
+from dealer.service.tables import execution as executions
 from dealer.service.tables.round_secret import RoundSecret
 from dealer.service.tables.savepoint import SAVEPOINT_EVERY, STORE_EVERY, Savepoint
 
@@ -131,8 +124,8 @@ class PendingRejection(NamedTuple):
     The outcome is a refusal, or the result of a command that changes nothing.
     """
 
-    execution: CommandExecution
-    outcome: Outcome
+    execution: executions.CommandExecution
+    outcome: executions.Outcome
     chain: Chain
 
 
@@ -155,15 +148,15 @@ class LiveTable:
     due: Savepoint | None = None  # to be stored in the database
     stored_upto: int = 0  # version of the savepoint there, as far as this process knows
     chain: Chain = field(default_factory=Chain)
-    stored_commands: RecentCommands = field(default_factory=RecentCommands)
+    stored_commands: executions.RecentCommands = field(default_factory=executions.RecentCommands)
     cosigned: int = 0  # the stream's count of cosignatures that subscribers have been sent
     pushed: dict[int, str] = field(default_factory=dict)  # cosigned notes as last pushed, by size
     signed: tuple[int, bytes, str] = (0, b"", "")  # size, root and note of the newest signed head
     # Decided again after a reload.
-    pending_retries: list[CommandExecution] = field(default_factory=list)
+    pending_retries: list[executions.CommandExecution] = field(default_factory=list)
     pending_rejections: list[PendingRejection] = field(default_factory=list)
     confirming: bool = False  # whether a task confirms the rejections against the log
-    pending_draw: PendingDraw | None = None
+    pending_draw: executions.PendingDraw | None = None
     commit_waiters: list[tuple[int, Callable[[bool], None]]] = field(default_factory=list)
     failed_reads: int = 0  # reloads that could not read the log
     timer: TimerHandle | None = None
@@ -241,7 +234,7 @@ class LiveTable:
         self.notify_commit_waiters()
         self.committed = fresh.committed
 
-    def resume(self) -> list[CommandExecution]:
+    def resume(self) -> list[executions.CommandExecution]:
         """Go to ACTIVE; returns the commands that waited, for the caller to decide them."""
         self._transition("resume")
         return self.take_pending_retries()
@@ -254,7 +247,7 @@ class LiveTable:
         self._transition("give_up")
         self.why_unreadable = error
         for execution in self.take_pending_retries():
-            execution.answer(unavailable(error))
+            execution.answer(executions.unavailable(error))
         self.notify_commit_waiters()
 
     def _transition(self, method: str) -> None:
@@ -358,7 +351,7 @@ class LiveTable:
         self.failed_reads += 1
         self.notify_commit_waiters()
 
-    def take_pending_retries(self) -> list[CommandExecution]:
+    def take_pending_retries(self) -> list[executions.CommandExecution]:
         """Empty `pending_retries`, and return what was there."""
         requests, self.pending_retries = self.pending_retries, []
         return requests
@@ -450,7 +443,7 @@ class Notices:
             try:
                 listener(live_table, notice)
             except Exception as error:  # the others are called, and the caller is answered
-                report("notifying of an append failed", error)
+                executions.report("notifying of an append failed", error)
 
 
 class Snapshot(NamedTuple):
@@ -470,4 +463,4 @@ def _call(call: Callable[[bool], None], there: bool) -> None:
     try:
         call(there)
     except Exception as error:  # the others that wait are called all the same
-        report("notifying of a commit failed", error)
+        executions.report("notifying of a commit failed", error)

@@ -9,6 +9,8 @@ import { NO_SEAT, TableStore, memoryStore } from "./stores.js";
 import { TableSession } from "./table_session.js";
 import { DEFAULT_RETRY_POLICY, IN_BROWSER } from "./timing.js";
 
+const BROADCAST = /([0-9a-f]{32})\/broadcast#([0-9a-f.]+)$/;
+
 /** @typedef {import("../client.js").ConnectOptions} ConnectOptions */
 /** @typedef {import("../client.js").House} Declared */
 
@@ -139,6 +141,23 @@ class House {
     return this.#begin("table.watch", { table }, session);
   }
 
+  /** @type {Declared["broadcast"]} */
+  async broadcast(link) {
+    const [, table, secret] = BROADCAST.exec(link) ?? [];
+    if (table === undefined) {
+      throw new ConfigurationError("A broadcast link ends with tables/<id>/broadcast#<secret>.");
+    }
+    if (this.#active(table)) {
+      throw new ConfigurationError("This client is at the table already; connect another one.");
+    }
+    this.#connection.routeTo(table);
+    // A player's heads, where this is a player's store too, are ahead of the broadcast.
+    const store = new TableStore(table, memoryStore());
+    const session = this.#newSession(table, store, { key: null, cosigner: null, link: secret });
+    const { version } = await session.start();
+    return this.#upToDate(this.#tables.get(table), version);
+  }
+
   /** @type {Declared["enter"]} */
   async enter(table, options = {}) {
     const { key, token } = optionsOf(options, "key", "token");
@@ -224,10 +243,10 @@ class House {
     return this.#newSession(id, store, { key: key ?? pinned, cosigner });
   }
 
-  #newSession(id, store, { key, cosigner }) {
+  #newSession(id, store, { key, cosigner, link = null }) {
     const { noSignatures } = this.#options;
     const session = new TableSession(id, this.#connection, store, {
-      key, cosigner, noSignatures,
+      key, cosigner, noSignatures, link,
     });
     this.#sessions.set(id, session);
     this.#tables.set(id, new RemoteTable(session));

@@ -397,6 +397,17 @@ export class RemoteTable {
     });
   }
 
+  /** @type {Declared["broadcastLink"]} */
+  async broadcastLink() {
+    const { link } = await this.#session.request("broadcast.link", {});
+    return `/tables/${this.id}/broadcast#${link}`;
+  }
+
+  /** @type {Declared["revokeBroadcast"]} */
+  async revokeBroadcast() {
+    return (await this.#session.request("broadcast.revoke", {})).revoked;
+  }
+
   async bundle() {
     const since = this.version;
     const result = await this.#session.request("audit.bundle", {});

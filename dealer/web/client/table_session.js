@@ -61,10 +61,12 @@ export class TableSession {
    * @param {string} id
    * @param {Connection} connection
    * @param {TableStore} store
-   * @param {{ key: string | null, cosigner: Cosigner | null, noSignatures: string | null }} options
+   * @param {{ key: string | null, cosigner: Cosigner | null, noSignatures: string | null,
+   *   link?: string | null }} options `link`: it watches the table's broadcast
    */
-  constructor(id, connection, store, { key, cosigner, noSignatures }) {
+  constructor(id, connection, store, { key, cosigner, noSignatures, link = null }) {
     this.id = id;
+    this.link = link;
     this.connection = connection;
     this.store = store;
     this.verifier = new EventVerifier(id, { key, saved: store.heads, noSignatures });
@@ -203,7 +205,8 @@ export class TableSession {
 
   #requestResume(token, last) {
     const after = this.verifier.log.resumeAfter();
-    const params = { table: this.id, after, ...(token && { token }) };
+    const by = token === null ? this.link && { link: this.link } : { token };
+    const params = { table: this.id, after, ...by };
     const method = token ? "table.resume" : "table.watch";
     const onResult = (result) => {
       const socket = this.connection.socketCount;
@@ -397,6 +400,7 @@ export class TableSession {
 
   #requestPresence() {
     const { unknownMethods } = this.connection;
+    if (this.link !== null) return; // a broadcast does not say who is here now
     if (unknownMethods.has("table.presence")) return;
     this.request("table.presence", {}).then(
       (result) => this.#updatePresence(result),

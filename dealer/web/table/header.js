@@ -15,7 +15,7 @@ import { gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { showInvitation, showOwnLink } from "./links.js";
 import { openPlayers, setClock, setCounter } from "./seat_menu.js";
-import { hostCollects, isAllowed } from "./selectors.js";
+import { broadcastSentence, hostCollects, isAllowed } from "./selectors.js";
 import { hasSounds, useSounds } from "./sounds.js";
 import { statusOf } from "./wording.js";
 
@@ -86,6 +86,7 @@ export class Header {
         }, texts.actions[name]));
       const help = gameHelp();
       const annotates = isAllowed(table, "annotate");
+      const broadcast = broadcastSentence(table.state.rules.broadcast);
       const { ofTable, ofView, ofLeaving } = texts.menuGroups;
       return [element("div", { class: "groups" },
         group(ofTable, [
@@ -99,6 +100,7 @@ export class Header {
           table.state.watched && link(tableUrl(table.id, "/bundle.jsonl"), texts.takeBundle,
             { download: `${table.id}.jsonl` }),
           ...actions("becomeHost", "closeRound"),
+          broadcast && element("p", { class: "muted" }, broadcast),
           hostCollects(table) && element("p", { class: "muted" }, texts.hostCollects),
         ]),
         group(ofView, [

@@ -4,7 +4,7 @@ import { element, safeText, field, setAttribute, setText } from "../dom.js";
 import { PLAYER, REMOVED, remember, stored, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { readmissions } from "./history.js";
-import { freeSeats, hostCollects } from "./selectors.js";
+import { broadcastSentence, freeSeats, hostCollects } from "./selectors.js";
 
 const MAX_SEATS_LISTED = 30;
 const MAX_NAME = 64;
@@ -40,7 +40,7 @@ function removalKept(id, table) {
   return allowed > Number(kept.get("version")) ? null : kept.get("reason");
 }
 
-/** @typedef {{ by: string, name: string, place: number | null }} Greeting from an invite link */
+/** @typedef {{ by: string, name: string, place: number | null, broadcast: number }} Greeting */
 
 /**
  * Take a link's secrets and greeting out of the page's address, where others could see them: an
@@ -73,7 +73,10 @@ export function takeLink(id) {
 function greetingIn(members) {
   const given = new URLSearchParams(members);
   const text = (name) => safeText(given.get(name) ?? "").slice(0, MAX_NAME);
-  return { by: text("by"), name: text("name"), place: Number(given.get("place")) || null };
+  return {
+    by: text("by"), name: text("name"), place: Number(given.get("place")) || null,
+    broadcast: Number(given.get("broadcast") ?? -1),
+  };
 }
 
 export class JoinForm {
@@ -90,6 +93,7 @@ export class JoinForm {
   #status = element("p", { role: "status" });
   #title = element("h2", {});
   #collects = element("p", { class: "muted" }, texts.hostCollects);
+  #broadcast = element("p", { class: "broadcast" });
   #isInvited;
 
   constructor(container, page) {
@@ -101,7 +105,7 @@ export class JoinForm {
     container.append(element(
       "form", { class: "panel", onsubmit: (event) => this.#onSubmit(event) },
       this.#title, field(texts.yourName, this.#name), field(texts.yourSeat, this.#seat),
-      this.#inviteField, this.#collects, this.#submit, this.#status,
+      this.#inviteField, this.#broadcast, this.#collects, this.#submit, this.#status,
     ));
   }
 
@@ -118,6 +122,8 @@ export class JoinForm {
     setText(this.#title, notWatchable ?? (full ? texts.tableFull : this.#greeting()));
     this.#submit.disabled = full;
     this.#collects.hidden = table === null || !hostCollects(table);
+    const rule = table === null ? this.#page.greeting.broadcast : table.state.rules.broadcast;
+    setText(this.#broadcast, broadcastSentence(rule));
     this.#drawRemoval();
     this.#seat.parentElement.hidden = free.length < 2;
     this.#drawSeats(free);

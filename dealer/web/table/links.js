@@ -5,6 +5,7 @@ import { tableUrl } from "../server_url.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 import { isForOne } from "./game.js";
+import { broadcastSentence } from "./selectors.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const QR_CODE = new URL("./qr_code.js", import.meta.url).href;
@@ -24,11 +25,13 @@ export async function showInvitation(page, { place = null, name = "", opened = l
   if (table.closed) return;
   const secret = table.invite ?? page.invite;
   const by = table.seats.get(table.seat) ?? "";
-  const given = { invite: secret ?? "", by, place: place === null ? "" : String(place), name };
+  const { broadcast = "" } = table.state.rules;
+  const given = { invite: secret ?? "", by, broadcast: String(broadcast), place: place === null ? "" : String(place), name };
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
   const title = place === null ? texts.inviteTitle : texts.links.inviteTo({ seat: place });
-  await showLink(page, { title, intro, shared: true, opened }, new URLSearchParams(filled));
+  const said = [intro, broadcastSentence(broadcast)].filter(Boolean).join(" ");
+  await showLink(page, { title, intro: said, shared: true, opened }, new URLSearchParams(filled));
 }
 
 /**

@@ -5,8 +5,8 @@
 
 import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
-import { table as texts } from "../texts.js";
-import { seatOf } from "../verify.js";
+import { quantity, table as texts } from "../texts.js";
+import { broadcastOf, seatOf } from "../verify.js";
 import { hasNoHands, hasTurns, passOfRound, pilesOfGame } from "./game.js";
 import { begun, formerPlayers, playedBy } from "./history.js";
 
@@ -237,6 +237,15 @@ export function isAllowed(table, rule) {
  */
 export function hostCollects({ state }) {
   return state.who.collect !== "nobody";
+}
+
+/** The sentence about the rule `broadcast`, of which this is the value; empty for none. */
+export function broadcastSentence(rule) {
+  const seconds = broadcastOf({ broadcast: rule });
+  if (seconds === null) return "";
+  const [unit, size] = seconds > 0 && seconds % 3600 === 0 ? ["hour", 3600]
+    : seconds > 0 && seconds % 60 === 0 ? ["minute", 60] : ["second", 1];
+  return texts.broadcast({ time: quantity(seconds / size, unit) });
 }
 
 /**

@@ -1,0 +1,264 @@
+"""Broadcasts on the wire: links, what a viewer is sent and when, and what every refusal says."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dealer.gateway import Gateway
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.push import broadcasts as push
+from dealer.service import Service
+from dealer.service.clock import SteadyClock
+from dealer.service.reading import broadcasts as reading
+from dealer.service.reading.broadcasts import NO_BROADCAST
+from tests.gateway.conftest import Connect
+from tests.gateway.rpc_client import RpcClient, eventually, reason_of, refusal
+from tests.gateway.tables import SeatedTable, seat_and_shuffle
+from tests.harness.service_keys import add_key, revoke_key, with_key
+
+SECONDS = 300
+START = 1_700_000_000_000
+
+
+class Time:
+    """The clock of the server, which a test moves."""
+
+    def __init__(self) -> None:
+        self.ms = 0
+
+    def wall(self) -> int:
+        return START + self.ms
+
+    def elapsed(self) -> int:
+        return self.ms
+
+    def pass_(self, seconds: float) -> None:
+        self.ms += round(1000 * seconds)
+
+
+@pytest.fixture
+def time(service: Service, monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    service.now = service.executor.now = time.wall
+    service.broadcasts.clock = SteadyClock(time.wall, time.elapsed)
+    for module, name in ((reading, "LONGEST_WAIT"), (reading, "POLL_SECONDS")):
+        monkeypatch.setattr(module, name, 0.01)
+    monkeypatch.setattr(push, "POLL_SECONDS", 0.05)
+    return time
+
+
+@pytest.fixture
+async def table(time: Time, gateway: Gateway, connect: Connect) -> SeatedTable:
+    return await seat_and_shuffle(connect, gateway, players=2, broadcast=SECONDS, watch="nobody")
+
+
+async def link_of(table: SeatedTable) -> str:
+    return str((await table.host.call("broadcast.link"))["link"])
+
+
+async def watch(client: RpcClient, table: SeatedTable, link: str, **more: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = await client.call("table.watch", table=table.id, link=link, **more)
+    return answer
+
+
+async def version_of(table: SeatedTable) -> int:
+    return int((await table.host.call("table.state"))["version"])
+
+
+def cards(answer: dict[str, Any]) -> dict[int, str]:
+    return {slot: card for slot, card, _ in answer["state"]["round"]["cards"]}
+
+
+async def test_a_viewer_sees_what_each_player_saw_when_it_is_old_enough(
+    table, time, connect, gateway
+) -> None:
+    link, (ann, bob) = await link_of(table), table.players
+    first = (await ann.call("deck.draw", count=2))["slots"]
+    time.pass_(100)
+    second = (await bob.call("deck.draw"))["slots"]
+    viewer = await connect(gateway)
+    assert await reason_of(watch(viewer, table, link)) == "too_early"  # it has not begun
+    time.pass_(SECONDS - 100)
+    seen = await watch(viewer, table, link)
+    assert seen["version"] == await version_of(table) - 1 == seen["state"]["version"]
+    assert set(cards(seen)) == set(first)
+    assert [seat for seat, _ in seen["state"]["round"]["known"]] == [1]
+    time.pass_(99.999)
+    again = await connect(gateway)
+    assert (await watch(again, table, link))["version"] == seen["version"]
+    assert viewer.frames == viewer.frames[:2]  # a refusal and an answer
+    time.pass_(0.001)
+    await viewer.until_version(seen["version"] + 1)
+    (event,) = viewer.events
+    assert event["private"]["slot"] == second[0]
+    # What they get is one frame, byte for byte.
+    await again.until_version(seen["version"] + 1)
+    assert again.frames[-1] == viewer.frames[-1]
+
+
+async def test_nothing_shows_that_there_is_more(table, time, connect, gateway) -> None:
+    """Whatever is newer: the bytes of every answer are the same."""
+    link = await link_of(table)
+    await table.players[0].call("deck.draw", count=3)
+    time.pass_(SECONDS)
+    viewers = [await connect(gateway), await connect(gateway)]
+    before = await watch(viewers[0], table, link)
+    for player in table.players:
+        await player.call("deck.draw", count=5)
+        await player.call("table.note", kind="chat.say", text="a longer text " * 20)
+    await table.host.call("round.close")
+    await table.host.call("round.open", entropy="house")
+    extra = await connect(gateway)
+    await extra.call("table.resume", table=table.id, token=table.tokens[0], after=0)
+    assert await watch(viewers[1], table, link) == before
+    assert await watch(viewers[0], table, link) == before
+    resumed = await watch(viewers[0], table, link, after=3)
+    assert (resumed["version"], resumed["checkpoint"]) == (before["version"], before["checkpoint"])
+    await viewers[0].until_version(before["version"])
+    assert viewers[0].versions == list(range(4, before["version"] + 1))
+    newest = await version_of(table)
+    for after in (before["version"] + 1, newest, newest + 1, 10**6):
+        refused = await refusal(watch(viewers[1], table, link, after=after))
+        assert (refused.reason, str(refused)) == (
+            "too_early", "This table's broadcast has not come that far; try again shortly."
+        )  # fmt: skip
+    assert viewers[1].notifications == []
+    # The link opens no other door.
+    for method in ("table.state", "table.presence", "audit.bundle"):
+        for more in ({}, {"token": link}):
+            refused = viewers[1].call(method, table=table.id, **more)
+            assert await reason_of(refused) in ("not_entitled", "bad_token")
+    refused = viewers[1].call("table.resume", table=table.id, token=link, after=0)
+    assert await reason_of(refused) == "bad_token"
+
+
+async def test_a_table_closed_early_is_shown_at_its_time(table, time, connect, gateway) -> None:
+    link, viewer = await link_of(table), await connect(gateway)
+    time.pass_(SECONDS)
+    seen = await watch(viewer, table, link)
+    await table.host.call("table.close")
+    time.pass_(SECONDS - 0.001)
+    other = await connect(gateway)
+    assert await watch(other, table, link) == seen
+    assert viewer.events == []
+    time.pass_(0.001)
+    await viewer.until(lambda: viewer.types()[-1:] == ["TableClosed"])
+
+
+async def test_a_clock_that_is_set_shows_nothing_early(
+    table, time, connect, gateway, service
+) -> None:
+    link, viewer = await link_of(table), await connect(gateway)
+    time.pass_(SECONDS)
+    seen = await watch(viewer, table, link)
+    service.broadcasts.clock._wall = lambda: time.wall() + 2000 * SECONDS
+    await table.players[0].call("deck.draw")
+    assert await watch(viewer, table, link) == seen
+    time.pass_(SECONDS - 0.001)
+    assert await watch(viewer, table, link) == seen
+    time.pass_(0.001)
+    await viewer.until_version(seen["version"] + 1)
+    service.broadcasts.clock._wall = lambda: time.wall() - 2000 * SECONDS
+    assert (await watch(viewer, table, link))["version"] == seen["version"] + 1
+    await table.players[0].call("deck.draw")
+    time.pass_(2 * SECONDS)
+    assert (await watch(viewer, table, link))["version"] == seen["version"] + 1
+
+
+async def test_a_link_that_was_taken_back_ends_its_connections(
+    table, time, connect, gateway, service
+) -> None:
+    link = await link_of(table)
+    assert await link_of(table) == link
+    time.pass_(SECONDS)
+    viewer, host = await connect(gateway), table.host
+    await watch(viewer, table, link)
+    assert await host.call("broadcast.revoke") == {"revoked": True}
+    assert await viewer.wait_closed() == CloseCode.KEY_REVOKED
+    assert await host.call("broadcast.revoke") == {"revoked": False}
+    again = await connect(gateway)
+    assert str(await refusal(watch(again, table, link))) == NO_BROADCAST
+    new = await link_of(table)
+    assert new != link
+    assert await watch(again, table, new)
+    assert str(await refusal(watch(await connect(gateway), table, link))) == NO_BROADCAST
+
+
+async def test_the_link_of_a_service_ends_with_its_key(time, connect, gateway, service) -> None:
+    shop = await connect(**with_key(await add_key(service, "shop", "open", "broadcast")))
+    opened = await shop.call("table.open", rules={"broadcast": 0})
+    table = SeatedTable(opened["table"], shop, "", [], [])
+    link = str((await shop.call("broadcast.link", table=table.id))["link"])
+    viewer = await connect(gateway)
+    await watch(viewer, table, link)
+    other = await connect(**with_key(await add_key(service, "other", "broadcast")))
+    assert await reason_of(other.call("broadcast.link", table=table.id)) == "not_entitled"
+    await revoke_key(service)
+    assert await viewer.wait_closed() == CloseCode.KEY_REVOKED
+    assert str(await refusal(watch(await connect(gateway), table, link))) == NO_BROADCAST
+
+
+async def test_every_refusal_of_a_link_has_one_sentence(table, time, connect, gateway) -> None:
+    link = await link_of(table)
+    rules: list[dict[str, Any]] = [{"broadcast": 1}, {}]
+    others = [await seat_and_shuffle(connect, gateway, **each) for each in rules]
+    time.pass_(SECONDS)
+    number, mac = link.split(".")
+    stranger = await connect(gateway)
+    for wrong in ("", "x", mac, f"{number}.", f"1.{mac}", f"0{link}", link[:-1], link + "0", "é"):
+        assert str(await refusal(watch(stranger, table, wrong))) == NO_BROADCAST, wrong
+    for other in (*(each.id for each in others), "0" * 32):
+        refused = stranger.call("table.watch", table=other, link=link)
+        assert str(await refusal(refused)) == NO_BROADCAST
+    for client in (stranger, table.players[0]):
+        assert await reason_of(client.call("broadcast.link", table=table.id)) == "not_entitled"
+    refused = await refusal(others[1].host.call("broadcast.link"))
+    assert refused.reason == "bad_request"
+    assert str(refused).startswith("This table was opened without the rule `broadcast`")
+    for seconds in (-1, 86_401, 1.5, "5", True, None):
+        opening = stranger.call("table.open", rules={"broadcast": seconds})
+        assert str(await refusal(opening)) == (
+            "The rule 'broadcast' must be 0 to 86400 seconds, a whole number."
+        )
+
+
+async def test_viewers_are_no_spectators(table, time, connect, gateway) -> None:
+    link, viewer = await link_of(table), await connect(gateway)
+    time.pass_(SECONDS)
+    before = await table.host.call("table.presence")
+    await watch(viewer, table, link)
+    assert await table.host.call("table.presence") == before
+
+
+async def test_a_viewer_that_does_not_read_is_disconnected_and_resumes(
+    table, time, gateway, connect
+) -> None:
+    link, viewer = await link_of(table), await connect(gateway)
+    time.pass_(SECONDS)
+    seen = await watch(viewer, table, link)
+    ((broadcast, (one,)),) = gateway.context.broadcasts._viewers.items()
+    one.transport = SimpleNamespace(paused=True, close_with=one.transport.close_with)
+    await table.players[0].call("deck.draw")
+    time.pass_(SECONDS)
+    assert await viewer.wait_closed() == CloseCode.TOO_SLOW
+    await eventually(lambda: not gateway.context.broadcasts._viewers)
+    assert broadcast.live_table.holds == 0
+    again = await connect(gateway)
+    await watch(again, table, link, after=seen["version"] - 10)
+    await again.until_version(seen["version"] + 1)
+    assert again.versions == list(range(seen["version"] - 9, seen["version"] + 2))
+
+
+async def test_a_practice_table_has_its_own_delay(time, gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    source = {"table": table.id, "round": 1}
+    student = await connect(gateway)
+    opened = await student.call("table.open", from_=source, rules={"broadcast": 0})
+    state = (await student.call("table.state", table=opened["table"]))["state"]
+    assert state["rules"]["broadcast"] == 0
+    assert json.dumps(state["rules"]).count("broadcast") == 1
