@@ -138,6 +138,9 @@ export function results(report: Report): {
 /** The report as lines for readers: one for each check, then the counts. */
 export function reportLines(report: Report): string[];
 /** A text that players chose, as it is shown: what could hide, move or cover other text is replaced. */
+/** Seconds after which a broadcast link shows what players have seen; null if never. */
+export function broadcastOf(rules: { broadcast?: unknown }): number | null;
+
 export function safeText(text: string): string;
 /** The report as lines for programs, which keep their form. */
 export function verdicts(report: Report): string[];

@@ -26,7 +26,10 @@ export async function showInvitation(page, { place = null, name = "", opened = l
   const secret = table.invite ?? page.invite;
   const by = table.seats.get(table.seat) ?? "";
   const { broadcast = "" } = table.state.rules;
-  const given = { invite: secret ?? "", by, broadcast: String(broadcast), place: place === null ? "" : String(place), name };
+  const given = {
+    invite: secret ?? "", by, place: place === null ? "" : String(place), name,
+    broadcast: String(broadcast),
+  };
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
   const title = place === null ? texts.inviteTitle : texts.links.inviteTo({ seat: place });
