@@ -13,9 +13,10 @@ from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.push import broadcasts as push
 from dealer.service import Service
 from dealer.service.clock import SteadyClock
+from dealer.service.nodes import head_poller
 from dealer.service.reading import broadcasts as reading
 from dealer.service.reading.broadcasts import NO_BROADCAST
-from tests.gateway.conftest import Connect
+from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.rpc_client import RpcClient, eventually, reason_of, refusal
 from tests.gateway.tables import SeatedTable, seat_and_shuffle
 from tests.harness.service_keys import add_key, revoke_key, with_key
@@ -40,15 +41,25 @@ class Time:
         self.ms += round(1000 * seconds)
 
 
-@pytest.fixture
-def time(service: Service, monkeypatch: pytest.MonkeyPatch) -> Time:
-    time = Time()
+def use(time: Time, service: Service) -> None:
     service.now = service.executor.now = time.wall
     service.broadcasts.clock = SteadyClock(time.wall, time.elapsed)
+
+
+@pytest.fixture
+def time(service: Service, quick: None) -> Time:
+    time = Time()
+    use(time, service)
+    return time
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's clock is read often."""
     for module, name in ((reading, "LONGEST_WAIT"), (reading, "POLL_SECONDS")):
         monkeypatch.setattr(module, name, 0.01)
     monkeypatch.setattr(push, "POLL_SECONDS", 0.05)
-    return time
+    monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -262,3 +273,45 @@ async def test_a_practice_table_has_its_own_delay(time, gateway, connect) -> Non
     state = (await student.call("table.state", table=opened["table"]))["state"]
     assert state["rules"]["broadcast"] == 0
     assert json.dumps(state["rules"]).count("broadcast") == 1
+
+
+async def test_nothing_comes_early_at_another_node_or_after_a_restart(
+    quick: None, open_node: OpenGateway, connect: Connect
+) -> None:
+    """The viewers of two nodes are sent the same, byte for byte, at its time, and so is a third's
+    that starts later."""
+    time = Time()
+    one, two = await open_node(), await open_node()
+    use(time, one.context.service)
+    use(time, two.context.service)
+    table = await seat_and_shuffle(connect, one, players=2, broadcast=SECONDS, watch="nobody")
+    link = await link_of(table)
+    time.pass_(SECONDS)
+    viewers = [await connect(node) for node in (one, two)]
+    seen = [await watch(viewer, table, link) for viewer in viewers]
+    assert seen[0] == seen[1]
+    ann, bob = table.players
+    await ann.call("deck.draw", count=2)
+    time.pass_(100)
+    await bob.call("deck.draw")
+    await table.host.call("table.close")
+    newest = await version_of(table)
+    time.pass_(SECONDS - 100.001)
+    three = await open_node()
+    use(time, three.context.service)
+    viewers.append(await connect(three))
+    assert await watch(viewers[2], table, link) == seen[0]
+    assert [viewer.versions for viewer in viewers] == [[], [], []]
+    time.pass_(0.001)
+    for viewer in viewers:
+        await viewer.until_version(seen[0]["version"] + 2)
+        assert viewer.versions == [seen[0]["version"] + 1, seen[0]["version"] + 2]
+        assert all("private" in event for event in viewer.events)
+    assert viewers[0].frames[-1] == viewers[1].frames[-1] == viewers[2].frames[-1]
+    time.pass_(100)
+    for viewer in viewers:
+        await viewer.until_version(newest)
+    assert viewers[0].events == viewers[1].events == viewers[2].events
+    await table.host.call("broadcast.revoke")
+    for viewer in viewers:
+        assert await viewer.wait_closed() == CloseCode.KEY_REVOKED

@@ -81,7 +81,7 @@ class Ticket(Result, kw_only=True):
 
 
 class BroadcastLink(Result, kw_only=True):
-    """The link, for the page `/tables/<id>/broadcast#<link>` and for `table.watch`."""
+    """The link, for `table.watch`; clients take it as `…/tables/<id>/broadcast#<link>`."""
 
     link: Annotated[str, "shows the table's broadcast to all who have it; secret"]
 
