@@ -92,8 +92,7 @@ def claim_table(connection: Connection, table: bytes, *, key: int, ref: str | No
     return bytes(found)
 
 
-HOST = 0
-"""The owner of the broadcast link that a table's host made, as the number of a service key."""
+HOST = 0  # the owner of the broadcast link that a table's host made, as the number of a key
 
 _LINKS = "SELECT table_id, owner, number FROM broadcast_link"
 _ADD_LINK = (

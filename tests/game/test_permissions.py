@@ -261,6 +261,7 @@ ALLOWED = {
     "game": ("", "x", "free"),
     "listed": (True, False),
     "insecure_test_deck": (True,),
+    "broadcast": (0, 1),
     "deck": VALUES,  # `deck_codes` of the gateway looks at them
 }
 """Of these values."""

@@ -25,10 +25,18 @@ from typing import NamedTuple
 
 from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError, SchemaOutdated, amount
 from dealer.eventlog import Log, ReadOnlyLog
-from dealer.eventlog import keys as key_files
 from dealer.eventlog.address import database_file, is_postgres, sqlite_address
 from dealer.eventlog.backends import copy_file, open_readonly, revision
 from dealer.eventlog.high_water_mark import fence
+from dealer.eventlog.keys import (
+    KEY_END,
+    HouseKeys,
+    existing_house_keys,
+    key_checks,
+    key_file,
+    key_files,
+    sync_folder,
+)
 from dealer.service.identity.admin import AdminService
 from dealer.service.operations.restore_check import Home, homes, record_home
 
@@ -37,7 +45,7 @@ DUMP, FILE, SUMS = "dealer.dump", "dealer.db", "SHA256SUMS"
 _BLOCK = 2**20
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 _NAME = re.compile(
-    rf"{FILE}|{DUMP}|key/key{key_files.KEY_END}|archive/[0-9a-f]{{32}}\.jsonl|(packs|games)/(?!\.\.?$)[^/]+"
+    rf"{FILE}|{DUMP}|key/key{KEY_END}|archive/[0-9a-f]{{32}}\.jsonl|(packs|games)/(?!\.\.?$)[^/]+"
 )
 """What `back_up` writes; a mark among the keys would say which events were not lost."""
 _OTHERS = """
@@ -72,7 +80,7 @@ async def back_up(
     The folder is new or empty; for PostgreSQL it has the dump already. If the backup fails, what it
     wrote is removed. Raises DatabaseError, HouseKeyError or ConfigurationError.
     """
-    file = key_files.key_file(database, house_key)
+    file = key_file(database, house_key)
     await (await open_readonly(database)).close()
     try:
         made = await asyncio.to_thread(_require_empty, to, is_postgres(database))
@@ -80,7 +88,7 @@ async def back_up(
         try:
             async with await Log.open(database) as log:
                 await fence(log, file)
-                await key_files.existing_house_keys(log, file)
+                await existing_house_keys(log, file)
                 if is_postgres(database):
                     os.chmod(to / DUMP, 0o600)
                     sums[DUMP] = await asyncio.to_thread(_digest, to / DUMP)
@@ -119,7 +127,7 @@ async def restore(
     With `complete` nothing was committed after the backup, so that open tables may continue.
     Raises ConfigurationError, DatabaseError or HouseKeyError, mostly before anything is written.
     """
-    file = key_files.key_file(database, house_key)
+    file = key_file(database, house_key)
     try:
         sums = await asyncio.to_thread(_checked, source)
         plan = await asyncio.to_thread(_places, source, sums, file, folders)
@@ -136,7 +144,7 @@ async def restore(
             address = sqlite_address(draft)
             await _restore_log(address, source, sums, plan, complete=complete, who=who)
             os.replace(draft, target)
-            key_files.sync_folder(target.parent)
+            sync_folder(target.parent)
         finally:
             _remove_draft(draft)
     except OSError as error:
@@ -155,11 +163,8 @@ async def _restore_log(
 ) -> None:
     """Put the files of the plan in their places, and say in the log that it was restored."""
     async with await Log.open(database) as log:
-        known = list((await key_files.key_checks(log)).values())
-        keys = [
-            key_files.HouseKeys(each.read_bytes()).check
-            for each in key_files.key_files(source / "key" / "key")
-        ]
+        known = list((await key_checks(log)).values())
+        keys = [HouseKeys(each.read_bytes()).check for each in key_files(source / "key" / "key")]
         if not known or known[-1] not in keys:
             raise HouseKeyError(
                 f"The keys in {source} are not those of this database; restore the database and "
@@ -222,7 +227,7 @@ def _copy_files(
     to: Path, key: Path, folders: Folders, needed: Mapping[str, bytes], sums: dict[str, str]
 ) -> int:
     """Copy everything but the database into the backup; how many bundles are missing."""
-    for each in key_files.key_files(key):
+    for each in key_files(key):
         _add(each, to, f"key/key{each.name.removeprefix(key.name)}", sums)
     for kind in ("packs", "games"):
         folder = getattr(folders, kind)
@@ -272,7 +277,7 @@ def _copy(source: Path, to: Path) -> str:
         except BaseException:
             to.unlink()
             raise
-    key_files.sync_folder(to.parent)
+    sync_folder(to.parent)
     return digest.hexdigest()
 
 
@@ -289,7 +294,7 @@ def _write_sums(to: Path, sums: Mapping[str, str]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, to / SUMS)
-    key_files.sync_folder(to)
+    sync_folder(to)
 
 
 def _remove(to: Path, *, made: bool) -> None:

@@ -16,8 +16,17 @@ from pathlib import Path
 
 from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import Log, key_file
-from dealer.eventlog import keys as house_keys
 from dealer.eventlog.high_water_mark import fence
+from dealer.eventlog.keys import (
+    MASTER_BYTES,
+    HouseKeys,
+    earlier_file,
+    existing_house_keys,
+    key_checks,
+    make,
+    next_file,
+    sync_folder,
+)
 from dealer.service.commands.maintenance import POLL_SECONDS
 from dealer.service.identity.admin import AdminService
 from dealer.service.operations.log_check import find_damaged
@@ -47,23 +56,21 @@ async def rotate(
     async with await Log.open_existing(database) as log:
         await fence(log, file)
         admin = AdminService(log, who=who)
-        new = house_keys.next_file(file)
-        current = await house_keys.existing_house_keys(log, file)
-        in_place = house_keys.HouseKeys(await asyncio.to_thread(file.read_bytes))
+        new = next_file(file)
+        current = await existing_house_keys(log, file)
+        in_place = HouseKeys(await asyncio.to_thread(file.read_bytes))
         finished = new.exists() and in_place.check != current.check
         if not finished:
-            master = await asyncio.to_thread(
-                house_keys.make, new, secrets.token_bytes(house_keys.MASTER_BYTES)
-            )
-        old = house_keys.earlier_file(file, in_place.check)
+            master = await asyncio.to_thread(make, new, secrets.token_bytes(MASTER_BYTES))
+        old = earlier_file(file, in_place.check)
         if not old.exists():
             os.link(file, old)
-            house_keys.sync_folder(file.parent)
+            sync_folder(file.parent)
         if not finished:
-            name = f"key.{len(await house_keys.key_checks(log))}"
-            await admin.add_key(name, house_keys.HouseKeys(master).check, why=why)
+            name = f"key.{len(await key_checks(log))}"
+            await admin.add_key(name, HouseKeys(master).check, why=why)
         os.replace(new, file)
-        house_keys.sync_folder(file.parent)
+        sync_folder(file.parent)
         return finished, old
 
 
@@ -86,7 +93,7 @@ async def retire_keys(
     async with await Log.open_existing(database) as log:
         await fence(log, file)
         admin = AdminService(log, who=who)
-        current = await house_keys.existing_house_keys(log, file)
+        current = await existing_house_keys(log, file)
         if current.earlier:
             keys = {key.public_key: key for key in (current, *current.earlier)}
             damaged, _ = await find_damaged(log, keys)
@@ -98,9 +105,8 @@ async def retire_keys(
         public = {key.check: key.public_key.hex() for key in current.earlier}
         retired = {
             name: check
-            for name, check in (await house_keys.key_checks(log)).items()
-            if house_keys.earlier_file(file, check).exists()
-            and public.get(check, "") not in {"", *used}
+            for name, check in (await key_checks(log)).items()
+            if earlier_file(file, check).exists() and public.get(check, "") not in {"", *used}
         }
         for name in retired:
             await admin.retire_key(name, why=why)
@@ -108,7 +114,7 @@ async def retire_keys(
             await wait(NOTICE_SECONDS)
             used = await _used_keys(log)
         for name, check in retired.items():
-            earlier = house_keys.earlier_file(file, check)
+            earlier = earlier_file(file, check)
             if public[check] in used:
                 await admin.keep_key(name, why="a table was opened under it")
                 stayed.append(str(earlier))

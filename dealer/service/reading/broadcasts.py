@@ -27,14 +27,9 @@ from dealer.service.identity.tokens import TokenKeys
 from dealer.service.tables.event_reader import EventReader
 from dealer.service.tables.live_table import LiveTable
 
-SLICE = 256
-"""Events that are read ahead, at most."""
-
-POLL_SECONDS = 0.25
-"""Seconds until a table is looked at again of which everything is shown."""
-
-LONGEST_WAIT = 60.0
-"""Seconds until the clock is read again, which may have been set."""
+SLICE = 256  # events that are read ahead, at most
+POLL_SECONDS = 0.25  # until a table is looked at again of which everything is shown
+LONGEST_WAIT = 60.0  # seconds until the clock is read again, which may have been set
 
 NO_BROADCAST = (
     "There is no broadcast with this link: it is incomplete, of another table, or was taken back; "
