@@ -521,10 +521,7 @@ class RemoteTable:
         return await self._session.ask("table.presence", {}, changes=False)
 
     async def broadcast_link(self) -> str:
-        """The address, below the server's, of the table's broadcast; for the host or its service.
-
-        It is the same one until `revoke_broadcast`. BadRequest without the rule `broadcast`.
-        """
+        """The path of the table's broadcast; BadRequest if its rules do not have one."""
         result = await self._session.ask("broadcast.link", {}, changes=False)
         return f"/tables/{self.id}/broadcast#{result['link']}"
 

@@ -26,8 +26,7 @@ from dealer.service import LiveTable, Service
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.reading.broadcasts import Broadcast
 
-POLL_SECONDS = 0.5
-"""Seconds between two polls of the links: one that was taken back ends within a second."""
+POLL_SECONDS = 0.5  # between two polls of the links: one that was taken back ends within a second
 
 
 @dataclass(slots=True, eq=False)
