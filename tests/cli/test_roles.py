@@ -343,7 +343,8 @@ def test_the_administrator_restores_a_dump(
 def test_the_steps_of_the_page_about_providers(provided: OwnServer, tmp_path: Path) -> None:
     page = (ROOT / "dealer" / "cli" / "MANAGED_POSTGRESQL.md").read_text("utf-8")
     (steps, *_) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
-    shutil.copy(ROOT / ".compose" / "roles.sql", tmp_path)
+    (tmp_path / ".compose").mkdir()
+    shutil.copy(ROOT / ".compose" / "roles.sql", tmp_path / ".compose")
     for documented, here in (
         ("PGSSLMODE=verify-full PGSSLROOTCERT=roots.pem", "PGSSLMODE=disable"),
         ("PGHOST=db.example.org", f"PGHOST={provided.folder}"),

@@ -118,8 +118,8 @@ class BroadcastViewers:
                 wait = self._broadcasts.seconds_to_wait(broadcast)
                 broadcast.ready.set()
             except Exception as error:
-                about, wait = "a broadcast could not be read", RETRY_SECONDS
-                self._log_throttle.say_error(error, about, table=broadcast.live_table.table_id)
+                wait, table = RETRY_SECONDS, broadcast.live_table.table_id
+                self._log_throttle.say_error(error, "broadcast not read", table=table)
                 if isinstance(error, TableArchived | DatabaseDamaged):
                     break
             await asyncio.sleep(wait)
