@@ -6,26 +6,18 @@ import socket
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from typing import Any
-from urllib.request import (
-    BaseHandler,
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    Request,
-    build_opener,
-)
+from urllib import request
 
 from dealer.outgoing import Attempts
 
 
-def opener(*handlers: BaseHandler, redirects: bool = True) -> OpenerDirector:
+def opener(*handlers: request.BaseHandler, redirects: bool = True) -> request.OpenerDirector:
     """An opener of `urllib` that connects like this; its timeout is a connection's, too.
 
     Without `redirects` an answer that names another address is an error: a token is not sent on.
     """
     own = [_Http, _Https] if redirects else [_Http, _Https, _NoRedirects]
-    return build_opener(*handlers, *own)
+    return request.build_opener(*handlers, *own)
 
 
 def _connect(place: tuple[str, int], timeout: float, _: object = None) -> socket.socket:
@@ -45,17 +37,17 @@ def _connect(place: tuple[str, int], timeout: float, _: object = None) -> socket
     raise attempts.failure()
 
 
-class _Http(HTTPHandler):
-    def http_open(self, req: Request) -> HTTPResponse:
+class _Http(request.HTTPHandler):
+    def http_open(self, req: request.Request) -> HTTPResponse:
         return self.do_open(_in_turn(HTTPConnection), req)
 
 
-class _Https(HTTPSHandler):
-    def https_open(self, req: Request) -> HTTPResponse:
+class _Https(request.HTTPSHandler):
+    def https_open(self, req: request.Request) -> HTTPResponse:
         return self.do_open(_in_turn(HTTPSConnection), req)
 
 
-class _NoRedirects(HTTPRedirectHandler):
+class _NoRedirects(request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
 

@@ -47,6 +47,7 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/docs/tutorials/backend.md": {"sh": TUTORIAL, "python": TUTORIAL},
     "dealer/docs/tutorials/bot.md": {"sh": TUTORIAL, "python": TUTORIAL},
     "dealer/docs/tutorials/family-table.md": {"sh": TUTORIAL},
+    "dealer/docs/tutorials/stream-a-table.md": {"sh": TUTORIAL, "python": TUTORIAL},
     "dealer/docs/tutorials/what-if.md": {"sh": TUTORIAL, "python": TUTORIAL},
     "dealer/docs/examples/README.md": {
         "sh # Terminal 1\ndealer serve": f"{PROGRAMS}::reader",

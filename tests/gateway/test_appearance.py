@@ -36,7 +36,7 @@ async def test_pages_may_be_framed_by_the_listed_origins_only(
         assert ancestors(again.headers) == ancestors(page.headers)
 
 
-@pytest.mark.parametrize("what", ["", "/audit", "/history"])
+@pytest.mark.parametrize("what", ["", "/audit", "/broadcast", "/history"])
 async def test_a_messenger_has_something_to_show_of_a_table(
     open_gateway, connect, what: str
 ) -> None:

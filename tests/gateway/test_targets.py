@@ -98,7 +98,9 @@ LEFT += [
 
 
 @pytest.mark.parametrize("left", [one for one in LEFT if one.isascii()])
-@pytest.mark.parametrize("what", ["", "/audit", "/history", "/bundle.jsonl", "/history.txt"])
+@pytest.mark.parametrize(
+    "what", ["", "/audit", "/broadcast", "/history", "/bundle.jsonl", "/history.txt"]
+)
 async def test_what_a_text_left_behind_an_address_leads_to_it(
     gateway, connect, left: str, what: str
 ) -> None:

@@ -36,16 +36,8 @@ from websockets.http11 import Request, Response
 from dealer.errors import BadRequest, UnknownTable, amount
 from dealer.gateway.clients import ClientConnection
 from dealer.gateway.net.responses import response
+from dealer.gateway.pages import streams
 from dealer.gateway.pages.static_files import accepts_gzip
-from dealer.gateway.pages.streams import (
-    BLOCK,
-    Download,
-    blocks_of,
-    compressed,
-    cosigned,
-    is_settled,
-    stream,
-)
 from dealer.proof.bundle import checkpoint
 from dealer.proof.opened import has_part
 from dealer.service import LiveTable, Service
@@ -102,7 +94,7 @@ class Bundles:
         """Send the bundle of a table in the log; `writing` is as in `Checkpoints.checkpoint`."""
         table = live_table.table
         size, public = _size_in(request), table.rules.watched
-        fixed = size is not None or (table.closed and is_settled(live_table))
+        fixed = size is not None or (table.closed and streams.is_settled(live_table))
         if size is None:
             size, _ = await self._service.checkpoints.checkpoint(live_table, writing=writing)
         else:
@@ -112,17 +104,17 @@ class Bundles:
             # Relative, so that it holds behind a proxy that serves this under a path.
             where = {"Content-Location": f"bundle.jsonl?size={size}"}
             packed = public and accepts_gzip(request)
-            more = Download(gzip=packed).headers() | where
-            blocks = blocks_of(lines(), self._reading)
-            await stream(
+            more = streams.Download(gzip=packed).headers() | where
+            blocks = streams.blocks_of(lines(), self._reading)
+            await streams.stream(
                 connection,
-                compressed(blocks) if packed else blocks,
+                streams.compressed(blocks) if packed else blocks,
                 kind=JSONL,
                 more=more,
                 seconds=_longest_pause(connection),
             )
             return None
-        count = await cosigned(self._service, live_table)
+        count = await streams.cosigned(self._service, live_table)
         key = (live_table.id, size, count)
         if key not in self._measured:
             measured = await self._measure(connection, lines)
@@ -168,7 +160,7 @@ class Bundles:
         """Read the whole bundle once; None if the client disconnects."""
         digest, length, signatures = sha256(), 0, array("I")
         counted = _counting(lines(), signatures)
-        async with aclosing(blocks_of(counted, self._reading)) as blocks:
+        async with aclosing(streams.blocks_of(counted, self._reading)) as blocks:
             async for block in blocks:
                 if connection.transport.is_closing():
                     return None
@@ -178,7 +170,7 @@ class Bundles:
         return Measured(_tag(digest.hexdigest()), length, signatures)
 
     def _pieces(self, lines: Lines) -> Pieces:
-        return lambda first: _from_byte(blocks_of(lines(), self._reading), first)
+        return lambda first: _from_byte(streams.blocks_of(lines(), self._reading), first)
 
 
 async def _send(
@@ -192,7 +184,7 @@ async def _send(
     """Send a bundle that cannot change, or the rest of it."""
     first = first_byte(request, measured)
     packed = public and first is None and accepts_gzip(request)
-    download = Download(measured.etag, packed, stored=public)
+    download = streams.Download(measured.etag, packed, stored=public)
     if answer := download.unchanged(request):
         return answer
     more, status = download.headers() | {"Accept-Ranges": "bytes"}, HTTPStatus.OK
@@ -207,9 +199,9 @@ async def _send(
         more["Content-Range"] = f"bytes {first}-{measured.length - 1}/{measured.length}"
         status = HTTPStatus.PARTIAL_CONTENT
     blocks = pieces(first or 0)
-    await stream(
+    await streams.stream(
         connection,
-        compressed(blocks) if packed else blocks,
+        streams.compressed(blocks) if packed else blocks,
         kind=JSONL,
         status=status,
         length=None if packed else measured.length - (first or 0),
@@ -321,5 +313,5 @@ async def _first_events(file: BinaryIO, size: int) -> AsyncGenerator[str]:
 async def _file_from(file: BinaryIO, first: int) -> AsyncGenerator[bytes]:
     """The bytes of a file from an index on."""
     await asyncio.to_thread(file.seek, first)
-    while block := await asyncio.to_thread(file.read, BLOCK):
+    while block := await asyncio.to_thread(file.read, streams.BLOCK):
         yield block

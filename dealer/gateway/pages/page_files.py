@@ -19,6 +19,7 @@ SECTIONS = {
     "audit": ("language", "shared", "audit", "explanation"),
     "finished": ("language", "shared", "refusals", "finished"),
     "history": ("language", "shared", "finished"),
+    "broadcast": ("language", "shared", "refusals", "table", "audit"),
 }
 """By page, the sections of a language's file that it shows; other pages load less for it."""
 

@@ -30,7 +30,7 @@ from dealer.packs.catalogue import Catalogue
 from dealer.service.tables.archive import ArchiveRecord
 
 PAGES = {"/": "lobby", "/audit": "audit", "/finished": "finished"}
-TABLE_PAGES = {"": "table", "/audit": "audit", "/history": "history"}
+TABLE_PAGES = {"": "table", "/audit": "audit", "/broadcast": "broadcast", "/history": "history"}
 FEED = "/feed"
 AUDIT_FILE = "/audit.html"
 
@@ -38,7 +38,7 @@ _HASHED = re.compile(r"/web/(?P<folder>[0-9a-f]{16})/(?P<path>[\w./-]+)")
 _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
 _FOLLOWED = re.compile(
     r"(?P<table>/tables/[0-9a-f]{32}"
-    r"(?:/(?:audit|bundle\.jsonl|history(?:\.[a-z]+)?|round-[0-9]+\.[a-z]+))?)"
+    r"(?:/(?:audit|broadcast|bundle\.jsonl|history(?:\.[a-z]+)?|round-[0-9]+\.[a-z]+))?)"
     r"(?:[^0-9A-Za-z/].*|/[^0-9A-Za-z]*)?|(?P<page>/(?:audit|finished)?)[^0-9A-Za-z]+",
     re.ASCII | re.DOTALL | re.IGNORECASE,
 )

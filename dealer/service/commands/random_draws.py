@@ -14,17 +14,8 @@ from dealer.game.commands import Draw, DrawAtRandom
 from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.processor import CommandProcessor
+from dealer.service.tables import execution as ex
 from dealer.service.tables.event_reader import EventReader
-from dealer.service.tables.execution import (
-    CommandExecution,
-    CommandResult,
-    IdempotencyKey,
-    OnResult,
-    Outcome,
-    PendingDraw,
-    failed,
-    resolve,
-)
 from dealer.service.tables.live_table import LiveTable
 
 
@@ -43,23 +34,23 @@ class RandomDraws:
         live_table: LiveTable,
         command: DrawAtRandom,
         *,
-        key: IdempotencyKey | None = None,
+        key: ex.IdempotencyKey | None = None,
         expect: int | None = None,
-    ) -> CommandResult:
+    ) -> ex.CommandResult:
         """Shuffle `command.count` cards to the top of `command.source`, then draw them.
 
         The result has the events of the draw; raises the refusal.
         """
         draw = Draw(command.actor, command.count, command.source)
-        execution = CommandExecution(command=command, key=key, expect=expect)
-        future: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
-        answer = resolve(future)
+        execution = ex.CommandExecution(command=command, key=key, expect=expect)
+        future: asyncio.Future[ex.CommandResult] = asyncio.get_running_loop().create_future()
+        answer = ex.resolve(future)
 
-        def started(outcome: Outcome) -> None:
-            if not isinstance(outcome, CommandResult):
+        def started(outcome: ex.Outcome) -> None:
+            if not isinstance(outcome, ex.CommandResult):
                 answer(outcome)
             elif drawn := [event for event in outcome.events if isinstance(event, CardDrawn)]:
-                answer(CommandResult(outcome.version, list(drawn), repeated=outcome.repeated))
+                answer(ex.CommandResult(outcome.version, list(drawn), repeated=outcome.repeated))
             elif outcome.repeated:
                 self._tasks.start(self._resume(live_table, execution, draw, outcome, answer))
 
@@ -72,10 +63,10 @@ class RandomDraws:
     async def _resume(
         self,
         live_table: LiveTable,
-        execution: CommandExecution,
+        execution: ex.CommandExecution,
         draw: Draw,
-        start: CommandResult,
-        answer: OnResult,
+        start: ex.CommandResult,
+        answer: ex.OnResult,
     ) -> None:
         """Answer a repeated command whose shuffle was started earlier."""
         try:
@@ -83,15 +74,15 @@ class RandomDraws:
             if sealed is None:
                 pending = live_table.pending_draw
                 if pending is None:
-                    pending = live_table.pending_draw = PendingDraw(draw, [])
+                    pending = live_table.pending_draw = ex.PendingDraw(draw, [])
                 if not pending.equals(draw):  # another player's, whose cards it would show
-                    PendingDraw(draw, [answer]).ask_to_repeat()
+                    ex.PendingDraw(draw, [answer]).ask_to_repeat()
                     return
                 pending.answers.append(answer)
                 return
             drawn = await self._reader.drawn_at_seal(live_table, draw, sealed=sealed)
         except Exception as error:
-            answer(failed("reading a drawn card failed", error))
+            answer(ex.failed("reading a drawn card failed", error))
             return
         if drawn is not None:
             answer(drawn)
@@ -101,7 +92,7 @@ class RandomDraws:
             answer(NoRound("The round of that draw is over."))
             return
         name = f"{execution.name}/draw"
-        again = CommandExecution(command=draw, done=answer, name=name, key=execution.key)
+        again = ex.CommandExecution(command=draw, done=answer, name=name, key=execution.key)
         self._processor.submit(live_table, again)
 
     async def _sealed_at(self, live_table: LiveTable, *, after: int) -> int | None:

@@ -45,11 +45,13 @@ let order = "";
  *   stack that is being shuffled, and which of its places have their final card
  * @param {{ seats: number[], own: number, names: Map<number, string> }} options.around the taken
  *   seats, the one below, and the names of the players
- * @param {Map<number, number>} options.played the seat that has played a card
+ * @param {Map<number, number | null | undefined>} options.played the seat that has played a card
  * @param {number} options.flight duration of animations in ms; 0 for none
+ * @param {boolean} [options.grid] whether a whole deck is a row of cards, and not a pile
  */
-export function draw(container, all, { titles, marks, shuffling, around, played, flight }) {
-  const whole = shuffling?.stack ?? wholeDeck(all);
+export function draw(container, all, options) {
+  const { titles, marks, shuffling, around, played, flight, grid = true } = options;
+  const whole = grid ? shuffling?.stack ?? wholeDeck(all) : null;
   const shown = stacksShown(all, whole, around);
   arrange(container, shown, whole, around);
   const changed = [];
