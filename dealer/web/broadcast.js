@@ -1,10 +1,8 @@
 /**
  * A table's broadcast, for commentators, streams and a big screen: all hands face up around the felt,
- * as late as the table's rule says. The page has no controls, and follows by itself. With the
- * parameter `transparent` only cards and words are drawn, over whatever a stream has below.
- *
- * Without a link, in the browser of the table's host, it shows nothing but the address with the link:
- * the host may be a player.
+ * as late as the table's rule says. It has no controls, and follows on its own. With the parameter
+ * `transparent` only cards and words are drawn, over what a stream has below. Without a link the host
+ * gets the address with it, and nothing else: the host may be a player.
  */
 
 import { savedOf } from "./audit/saved.js";
@@ -25,7 +23,7 @@ const words = audit.broadcast;
 const AGAIN_MS = 3000; // after which one that has not begun, or that broke off, is tried again
 const KEY_REVOKED = 4401; // how the server ends those who watch by a link that was taken back
 const FLIGHT_MS = 600; // of a card that moves
-const SHRINK = 0.95; // the cards, until all of them fit
+const SHRINK = 0.97; // the cards, until all of them fit
 const WIDE_PX = 768; // from which on there is no scrolling
 const LEAST_PX = { phone: 38, screen: 18 }; // the width of a card
 
@@ -34,9 +32,11 @@ const [, id = ""] = /\/tables\/([0-9a-f]{32})\/broadcast$/.exec(location.pathnam
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let sized = ""; // the round and the window for which the cards have their size
 let size = 0; // the width of a card, in pixels
+let show = () => {}; // the table, while one is watched
 
 /** Show one sentence instead of the table. */
 function say(...sentence) {
+  show = () => {};
   view.hidden = true;
   for (const part of ["name", "status", "delay"]) setText(byId(part), "");
   byId("said").replaceChildren(...sentence);
@@ -61,12 +61,11 @@ async function watch() {
     const { rules } = table.state;
     const [pack] = await Promise.all([loadPack(rules.pack), loadGame(rules)]);
     if (pack !== null) usePack(pack);
-    const show = shower(table);
+    show = shower(table);
     show();
     const ended = new Promise((end) => { table.on("ended", end); });
-    table.on("changed", show);
-    table.on("connection", show);
-    addEventListener("resize", show);
+    table.on("changed", () => show());
+    table.on("connection", () => show());
     return table.closed ? null : table.error ?? await ended;
   } finally {
     await house.close();
@@ -98,8 +97,7 @@ function showWords(table, lines) {
   document.title = name;
   setText(byId("name"), name);
   setText(byId("status"), statusOf(table));
-  const { state } = table.connection;
-  const isLive = state === "connected" && !table.closed;
+  const isLive = table.connection.state === "connected" && !table.closed;
   setText(byId("delay"), isLive || table.closed ? delayOf(table) : texts.connection.connecting);
   setAttribute(byId("delay"), "data-live", isLive);
   const isMove = ({ kind, text }) => kind !== "turn" && text(cardSign) !== null;
@@ -122,7 +120,6 @@ function showCards(table, flight) {
   const all = Object.entries(stacksOf(table));
   const played = new Map(all.flatMap(([, cards]) => cards).map(
     ({ id: card, slot }) => [card, slot === null ? null : playedBy(table, slot)?.seat]));
-  const seats = [...names.keys()].sort((a, b) => a - b);
   draw(view, new Map(all.map(([name, cards]) => [
     name, cards.map((one) => ({ card: one.id, face: one.card })),
   ])), {
@@ -132,8 +129,8 @@ function showCards(table, flight) {
       const score = table.markers.scores.get(seat);
       return score === undefined ? nameOf(seat) : `${nameOf(seat)} · ${score}`;
     },
-    marks: new Map(), shuffling: null, around: { seats, own: Math.min(...seats, Infinity), names },
-    played, flight, grid: false,
+    marks: new Map(), shuffling: null, played, flight, grid: false,
+    around: { seats: [...names.keys()], own: Math.min(...names.keys(), Infinity), names },
   });
   for (const hand of view.querySelectorAll(".stack.hand")) {
     setAttribute(hand, "data-turn", seatOf(hand.dataset.stack) === table.markers.turn);
@@ -158,9 +155,8 @@ async function linkOfHost() {
   const { token } = savedOf(id);
   if (token === null) return null;
   const request = { jsonrpc: "2.0", id: 1, method: "broadcast.link", params: { table: id, token } };
-  const answer = await fetch(serverUrl("rpc"), {
-    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(request),
-  });
+  const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(request) };
+  const answer = await fetch(serverUrl("rpc"), { method: "POST", ...sent });
   const link = (await answer.json()).result?.link;
   return link === undefined ? null : tableUrl(id, `/broadcast#${link}`);
 }
@@ -168,11 +164,13 @@ async function linkOfHost() {
 async function begin() {
   setAttribute(document.documentElement, "data-transparent",
     new URLSearchParams(location.search).has("transparent"));
-  if (location.hash.length > 1) return follow();
+  const { hash } = location;
+  if (hash.length > 1) return /^#[0-9a-f.]+$/.test(hash) ? follow() : say(words.invalid);
   const link = await linkOfHost().catch(() => null);
   if (link === null) return say(words.invalid);
   say(words.yours, " ", element("code", { dir: "ltr" }, link));
 }
 
+addEventListener("resize", () => show());
 addEventListener("hashchange", () => location.reload());
 begin();

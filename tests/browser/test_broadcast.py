@@ -14,7 +14,7 @@ from playwright.async_api import Page, expect
 
 from dealer.client import RemoteTable, connect
 from tests.browser.conftest import PHONE, OpenPage
-from tests.browser.geometry import expect_seen
+from tests.browser.geometry import expect_seen, resize
 from tests.browser.prepared_table import prepared_table
 from tests.browser.test_first_view import OVERFLOW
 from tests.harness.server_process import ServerProcess
@@ -95,7 +95,7 @@ async def test_all_hands_are_shown_and_followed_without_controls(server, open_pa
 
         await tables[0].round_close()
         await tables[0].close()
-        await expect(page.locator("#status")).to_have_text("The table is closed")
+        await expect(page.locator("#status")).to_have_text("closed")
         await expect(page.locator("#delay")).to_have_text("")
 
 
@@ -113,6 +113,8 @@ async def test_all_of_it_is_on_the_screen(server, open_page, size, names, deal) 
         name = page.locator(".hand h3 b").first
         letters = "(one) => parseFloat(getComputedStyle(one).fontSize)"
         assert await name.evaluate(letters) >= size["height"] / 40
+        width = "(one) => one.getBoundingClientRect().width"
+        assert await page.locator(".hand .card").first.evaluate(width) > size["height"] / 18
 
 
 async def test_over_a_stream_there_is_no_ground(server, open_page) -> None:
@@ -181,7 +183,8 @@ async def test_a_link_that_is_not_valid_has_one_sentence(server, open_page: Open
         await expect_hands(page, tables)
         assert await tables[0].revoke_broadcast()
         await expect(page.locator("#said")).to_contain_text(INVALID)
-        await expect(page.locator(".card")).to_have_count(0)
+        await resize(page, (800, 600))
+        await expect(page.locator("#table-view")).to_be_hidden()
 
 
 async def test_the_host_finds_the_address_without_seeing_hands(server, open_page) -> None:

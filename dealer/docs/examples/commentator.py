@@ -23,7 +23,7 @@ async def main(link: str) -> None:
 
 
 def comment(table: dealer.RemoteTable) -> str:
-    """The cards of each player and pile in a line, and those that nobody has seen."""
+    """The cards of each player and pile in a line, and those that are unseen."""
     if table.state.round is None:
         return "No round is open."
     stacks = [(name, table.stack(f"hand:{seat}")) for seat, name in table.seats.items()]
