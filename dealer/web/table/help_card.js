@@ -26,6 +26,7 @@ export async function showHelpCard({ game, title, sentences }) {
  */
 export function offerHelpCard(notice, help) {
   if (!notice.hidden || stored.getItem(SEEN + help.game) !== null) return;
+  if (matchMedia("(max-height: 700px)").matches) return; // the cards need the room: the menu has it
   const button = (label, onclick, attributes = {}) =>
     element("button", { class: "small", type: "button", onclick, ...attributes }, label);
   remember(SEEN + help.game, "offered");
