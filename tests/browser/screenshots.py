@@ -24,7 +24,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests.browser.album import Album, Size
 from tests.browser.conftest import FLAGS
 from tests.browser.player_page import PlayerPage
-from tests.browser.table_page import close_round, place
+from tests.browser.table_page import close_round, dismiss_help, place
 from tests.browser.test_large_text import hearts, trick
 from tests.harness.cuttable_link import CuttableLink
 from tests.harness.malicious_server import MaliciousServer, Pace
@@ -237,7 +237,7 @@ class Tour:
     async def play_a_game(self) -> None:
         """A trick of hearts, to which the fourth player has not played yet."""
         player = await self._open(await hearts(self._server), at=self._server.port)
-        await player.locator("#notice button").last.click()  # the game file was loaded
+        await dismiss_help(player)
         await expect(trick(player)).to_have_count(3)
         await self._take("trick", page=player)
 

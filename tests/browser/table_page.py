@@ -6,6 +6,9 @@ import re
 
 from playwright.async_api import Locator, Page, expect
 
+LOW = 700
+"""Pixels: the page offers no help on a screen of this height or less (help_card.js)."""
+
 
 async def open_table(page: Page, name: str) -> str:
     """Open a table whose host may collect all cards; returns its invite link."""
@@ -40,6 +43,14 @@ async def sit_down(page: Page, name: str) -> None:
     await page.get_by_label("Your name").fill(name)
     await page.get_by_role("button", name="Sit down").click()
     await expect(own_hand(page)).to_be_visible()
+
+
+async def dismiss_help(page: Page) -> None:
+    """Once the game file was loaded; a low screen has no room for the offer of its help."""
+    if page.viewport_size is not None and page.viewport_size["height"] <= LOW:
+        await page.locator('#middle:not([data-layout="free"])').wait_for()
+    else:
+        await page.locator("#notice button").last.click()
 
 
 async def start_round(page: Page) -> None:

@@ -14,7 +14,7 @@ from playwright.async_api import Page, expect
 from dealer.client import RemoteTable, connect
 from tests.browser.conftest import OpenPage
 from tests.browser.geometry import DRAWN
-from tests.browser.table_page import expect_log, holds, own_cards, place
+from tests.browser.table_page import dismiss_help, expect_log, holds, own_cards, place
 from tests.harness.server_process import PATIENT, ServerProcess
 
 PHONE, TABLET, DESKTOP = (360, 740), (768, 1024), (1280, 800)
@@ -48,7 +48,7 @@ async def at_seat(open_page: OpenPage, table: RemoteTable, size: tuple[int, int]
         has_touch=True,
         is_mobile=size != DESKTOP,
     )
-    await page.locator("#notice button").last.tap()  # the game file was loaded
+    await dismiss_help(page)
     return page
 
 

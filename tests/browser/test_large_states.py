@@ -15,7 +15,7 @@ from tests.browser.crowd import crowd, has_cards
 from tests.browser.geometry import DRAWN, expect_seen
 from tests.browser.player_page import PlayerPage
 from tests.browser.prepared_table import prepared_table
-from tests.browser.table_page import close_round, own_cards
+from tests.browser.table_page import close_round, dismiss_help, own_cards
 from tests.browser.test_large_text import hearts, trick, wide
 from tests.browser.test_looks import box
 from tests.harness.server_process import ServerProcess
@@ -184,7 +184,7 @@ async def test_who_watches_a_trick_sees_it_above_the_form(
     open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
 ) -> None:
     page = await shown(open_page, (await hearts(server)).partition("#")[0], size, 150)
-    await page.locator("#notice button").last.tap()
+    await dismiss_help(page)
     await expect(trick(page)).to_have_count(3)
     await expect_seen(page, "#middle .card .corner:first-child", "#join button")
 
@@ -195,7 +195,7 @@ async def test_the_numbers_of_cards_of_the_players_are_seen(
     open_page: OpenPage, server: ServerProcess, size: tuple[int, int], letters: int
 ) -> None:
     page = await shown(open_page, await hearts(server), size, letters)
-    await page.locator("#notice button").last.tap()
+    await dismiss_help(page)
     await expect(trick(page)).to_have_count(3)
     await expect_seen(page, ".seat .count", ".seat .name", ".before .count")
 

@@ -12,7 +12,7 @@ from playwright.async_api import Locator, Page, expect
 from dealer.client import connect
 from tests.browser.conftest import OpenPage
 from tests.browser.geometry import DRAWN
-from tests.browser.table_page import choose_game, own_cards, place
+from tests.browser.table_page import choose_game, dismiss_help, own_cards, place
 from tests.harness.malicious_server import MaliciousServer
 from tests.harness.server_process import PATIENT, ServerProcess
 
@@ -61,7 +61,7 @@ async def phone(
     page = await open_page(
         path, size={"width": width, "height": height}, has_touch=True, is_mobile=True, **options
     )
-    await page.locator("#notice button").last.tap()  # the game file was loaded, and offers its help
+    await dismiss_help(page)
     await page.evaluate(
         "(percent) => { document.documentElement.style.fontSize = `${percent}%`; }", letters
     )

@@ -15,6 +15,7 @@ from dealer.client import connect
 from dealer.packs.catalogue import shipped
 from tests.browser.player_page import PlayerPage
 from tests.browser.table_page import (
+    LOW,
     choose_game,
     close_invitation,
     codes,
@@ -244,18 +245,19 @@ async def test_a_player_who_comes_during_a_round_is_offered_the_help_once(
         await others_sit_down(stack, server, ada, 3)
         await start(ada, await Fingers.on(ada))
         await expect(own_cards(ada)).to_have_count(13)
-    bob = PlayerPage(await open_page(ada.url[ada.url.index("/tables") :], **PHONE), "Bob")
-    await bob.sit_down()
-    offer = bob.page.locator("#notice").get_by_role("button", name="How to play: Hearts")
+    size = {"size": {"width": 360, "height": LOW + 40}}
+    eve = PlayerPage(await open_page(ada.url[ada.url.index("/tables") :], **PHONE | size), "Eve")
+    await eve.sit_down()
+    offer = eve.page.locator("#notice").get_by_role("button", name="How to play: Hearts")
     await expect(offer).to_be_visible()
-    await axe(bob.page)
-    await bob.page.emulate_media(color_scheme="dark")
-    await axe(bob.page)
+    await axe(eve.page)
+    await eve.page.emulate_media(color_scheme="dark")
+    await axe(eve.page)
     dark = "(one) => getComputedStyle(one).backgroundColor"
-    assert await bob.page.locator("#notice").evaluate(dark) == "rgb(61, 50, 18)"
-    await bob.page.reload()  # without an answer: it is not offered again
-    await expect(place(bob.page, "pile:table").locator(".name")).to_have_text("Trick")
-    await expect(bob.page.locator("#notice")).to_be_hidden()
+    assert await eve.page.locator("#notice").evaluate(dark) == "rgb(61, 50, 18)"
+    await eve.page.reload()  # without an answer: it is not offered again
+    await expect(place(eve.page, "pile:table").locator(".name")).to_have_text("Trick")
+    await expect(eve.page.locator("#notice")).to_be_hidden()
 
 
 async def test_court_cards_have_pictures_and_keep_their_index(server, open_page) -> None:
