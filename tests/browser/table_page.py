@@ -49,6 +49,7 @@ async def dismiss_help(page: Page) -> None:
     """Once the game file was loaded; a low screen has no room for the offer of its help."""
     if page.viewport_size is not None and page.viewport_size["height"] <= LOW:
         await page.locator('#middle:not([data-layout="free"])').wait_for()
+        await page.wait_for_load_state("networkidle")  # also of what comes after the first view
     else:
         await page.locator("#notice button").last.click()
 
