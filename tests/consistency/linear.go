@@ -278,7 +278,7 @@ func check(file string) (tables, operations, unknown int, faults []string, err e
 			}
 		}
 		sort.SliceStable(ops[1:], func(a, b int) bool { return ops[a+1].Call < ops[b+1].Call })
-		alike := map[string]int{}
+		alike, lost := map[string]int{}, map[string]bool{}
 		var history []porcupine.Operation
 		for _, op := range ops {
 			op.repeated, op.at = seen[op.Cmd] > 1, answered[op.Cmd]
@@ -287,7 +287,11 @@ func check(file string) (tables, operations, unknown int, faults []string, err e
 				end = *op.Return
 			} else if unknown++; op.Op == "state" || op.Op == "resume" {
 				continue // a question without an answer says nothing
-			} else if !op.repeated && op.Expect == nil {
+			} else if lost[op.Cmd] {
+				continue // it happens once, and the one that was called first may stand for it
+			} else if op.repeated {
+				lost[op.Cmd] = true
+			} else if op.Expect == nil {
 				op.alike = fmt.Sprintf("%s-%d-%d", op.Op, op.Seat, op.Count)
 				op.number = alike[op.alike]
 				alike[op.alike]++
