@@ -259,25 +259,29 @@ class Clients:
         """`GET /feed` of all tables, from the last position."""
         position = "start"
         while True:
-            try:
+            with suppress(OSError, EOFError, ValueError, TimeoutError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self._port())
-                writer.write(
-                    f"GET /feed?after={position} HTTP/1.0\r\nHost: localhost\r\n"
-                    f"Authorization: Bearer {key}\r\n\r\n".encode()
-                )
-                await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENT)
-                async for text in reader:
-                    if text.startswith(b"{"):
-                        found = json.loads(text)
-                        position = found["position"]
-                        if found["table"] in self.keys:
-                            version = found["version"]
-                            did = done_by(found["event"])
-                            self._received(found["table"], "feed", version, version, did)
-                writer.close()
-            except (OSError, EOFError, ValueError, TimeoutError):
-                pass
+                try:
+                    writer.write(
+                        f"GET /feed?after={position} HTTP/1.0\r\nHost: localhost\r\n"
+                        f"Authorization: Bearer {key}\r\n\r\n".encode()
+                    )
+                    await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENT)
+                    async for text in reader:
+                        position = self._read_line(text, position)
+                finally:
+                    writer.close()
             await asyncio.sleep(0.05)
+
+    def _read_line(self, text: bytes, position: str) -> str:
+        """The position after a line of the feed."""
+        if not text.startswith(b"{"):
+            return position
+        found = json.loads(text)
+        if found["table"] in self.keys:
+            version = found["version"]
+            self._received(found["table"], "feed", version, version, done_by(found["event"]))
+        return str(found["position"])
 
     async def finish(self) -> None:
         """Read each table again; then every reader must have come as far."""
