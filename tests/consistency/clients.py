@@ -233,9 +233,10 @@ class Clients:
         frames = client.notifications
         try:
             params = {} if after is None else {"after": after}
-            client.send("table.watch", table=table, **params).add_done_callback(_retrieved)
-            while not client.closed.done():
-                await client.until(lambda: frames or client.closed.done())
+            watching = client.send("table.watch", table=table, **params)
+            watching.add_done_callback(_retrieved)
+            while not client.closed.done() and not _failed(watching):
+                await client.until(lambda: frames or client.closed.done() or _failed(watching))
                 for frame in frames:
                     after = self._frame(table, frame, after)
                 frames.clear()
@@ -436,6 +437,11 @@ def _retrieved(sent: asyncio.Future[Any]) -> None:
     """Take note of an exception that says no more than the end of the connection."""
     if not sent.cancelled():
         sent.exception()
+
+
+def _failed(sent: asyncio.Future[Any]) -> bool:
+    """Whether a request was refused, or its connection ended; then it is sent again."""
+    return sent.done() and (sent.cancelled() or sent.exception() is not None)
 
 
 def _version(result: dict[str, Any]) -> dict[str, Any]:
