@@ -195,7 +195,7 @@ async def check_runs(
             "operations": sum(one.operations for one in sums.values()),
             "seeds": [first_seed, seed + runs - 1],
             "seconds": round(monotonic() - begun),
-            "setups": {name: vars(sums[name]) for name in setups if name in sums},
+            "setups": {name: vars(sums[name]) for name in SETUPS if name in sums},
             "found": found,
         }
 
