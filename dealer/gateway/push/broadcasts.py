@@ -61,7 +61,7 @@ class BroadcastViewers:
         await Polls(self._poll).run(POLL_SECONDS)
 
     async def _poll(self) -> None:
-        self._broadcasts.clock()
+        self._broadcasts.clock()  # read regularly, or a step forward counts as time that has passed
         if not self._viewers:
             return
         valid = await self._broadcasts.valid([each.live_table.id for each in self._viewers])
