@@ -96,7 +96,8 @@ RUN: dict[str, dict[str, str]] = {
         "python": f"{BLOCKS}::test_a_table_of_a_game",
     },
     "dealer/lab/README.md": {
-        "python": "tests/lab/test_counts.py::test_the_histogram_of_the_seeds",
+        "python from": "tests/lab/test_counts.py::test_the_histogram_of_the_seeds",
+        "python import": "tests/lab/test_sources.py::test_the_words_for_other_suites_are_a_tape",
     },
     "dealer/proof/README.md": {
         "sh GO111MODULE": VERIFIERS, "sh node": VERIFIERS, "sh dealer": VERIFIERS, "sh": OPENSSL,

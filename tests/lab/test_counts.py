@@ -120,7 +120,7 @@ def test_a_notebook_has_the_counts_of_each_method_and_source(name, source):
 def test_the_histogram_of_the_seeds(capsys):
     """The example of README.md, with fewer shuffles: each order, then mean and deviation."""
     document = (Path(experiment.__file__).parent / "README.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    (program, _) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
     assert len(program.splitlines()) <= 7
     exec(program.replace("600_000", "24_000"), {})
     *bars, last = capsys.readouterr().out.splitlines()

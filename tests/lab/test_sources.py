@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import random
+import re
+import secrets
+import sys
 from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +17,7 @@ import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.game import shuffle, tape
+from dealer.lab import shuffles
 from dealer.lab.shuffles import (
     SECRET_BYTES,
     SOURCES,
@@ -114,3 +121,24 @@ def test_missing_tables_are_reported():
 
 def test_the_secret_is_long_enough_for_every_order_of_the_largest_shoe():
     assert SECRET_BYTES == 416
+
+
+def test_the_words_for_other_suites_are_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program of README.md, whose reader leaves after two blocks."""
+
+    class Reader(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if len(self.getvalue()) >= 2 * len(data):
+                raise BrokenPipeError
+            return super().write(data)
+
+    read, closed = Reader(), io.StringIO()
+    monkeypatch.setattr(secrets, "token_bytes", bytes)
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=read))
+    monkeypatch.setattr(sys, "stderr", closed)
+    document = (Path(shuffles.__file__).parent / "README.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(import secrets\n.*?)```", document, re.DOTALL)
+    exec(program, {})
+    one = tape.words(secret=bytes(64), nonces=[bytes(32)], root=bytes(32), k=0, n=52)
+    assert read.getvalue() == b"".join(next(one).to_bytes(2, "big") for _ in range(8192))
+    assert closed.closed
