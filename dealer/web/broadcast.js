@@ -11,7 +11,7 @@ import { cardSign } from "./cards.js";
 import { connect } from "./client.js";
 import { byId, element, safeText, setAttribute, setText } from "./dom.js";
 import { loadPack, usePack } from "./packs.js";
-import { serverUrl, socketUrl, tableUrl } from "./server_url.js";
+import { fetchPatiently, serverUrl, socketUrl, tableUrl } from "./server_url.js";
 import { loadGame } from "./table/game.js";
 import { playedBy } from "./table/history.js";
 import { LogLines } from "./table/log_lines.js";
@@ -156,8 +156,8 @@ async function linkOfHost() {
   if (token === null) return null;
   const request = { jsonrpc: "2.0", id: 1, method: "broadcast.link", params: { table: id, token } };
   const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(request) };
-  const answer = await fetch(serverUrl("rpc"), { method: "POST", ...sent });
-  const link = (await answer.json()).result?.link;
+  const answer = await fetchPatiently(serverUrl("rpc"), { method: "POST", ...sent });
+  const link = answer?.ok ? (await answer.json()).result?.link : undefined;
   return link === undefined ? null : tableUrl(id, `/broadcast#${link}`);
 }
 
@@ -166,7 +166,7 @@ async function begin() {
     new URLSearchParams(location.search).has("transparent"));
   const { hash } = location;
   if (hash.length > 1) return /^#[0-9a-f.]+$/.test(hash) ? follow() : say(words.invalid);
-  const link = await linkOfHost().catch(() => null);
+  const link = await linkOfHost();
   if (link === null) return say(words.invalid);
   say(words.yours, " ", element("code", { dir: "ltr" }, link));
 }

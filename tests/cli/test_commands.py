@@ -106,7 +106,7 @@ ON_A_SERVER = f"`dealer audit {'12' * 16} --url https://cards.example/a` checks 
         (f"audit {'a' * 300}", 2, f"32 hex digits, not '{'a' * 80}…'"),
         (f"state {'a' * 300}", 2, "is no file, and no table's id"),
         (f"history {'a' * 300}", 2, "is no file, and no table's id"),
-        ("tables --database dealer.db", 1, "There is no database dealer.db."),
+        ("tables --database missing.db", 1, "There is no database missing.db."),
         ("tables --database a/b.db", 1, "There is no database a/b.db."),
         ("tables --database u:secret@db", 1, "write it like sqlite:///dealer.db,"),
         ("tables --json close 0199 --why x", 2, "Give options after close"),

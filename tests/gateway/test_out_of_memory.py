@@ -17,7 +17,7 @@ from dealer.eventlog.writer import Writer
 from dealer.gateway import Gateway
 from dealer.gateway.decks import endpoint
 from dealer.gateway.net.http import HttpExchange
-from dealer.gateway.pages import bundles
+from dealer.gateway.pages import streams
 from dealer.gateway.rate_limit.budgets import Bucket
 from dealer.gateway.session import request_queue
 from dealer.gateway.wire import protocol as wire
@@ -184,7 +184,7 @@ async def test_a_download_breaks_off(
 
     request = b"GET /tables/%b/bundle.jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n" % table.encode()
     with monkeypatch.context() as broken:
-        broken.setattr(bundles, "blocks_of", blocks)
+        broken.setattr(streams, "blocks_of", blocks)
         reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
         writer.write(request)
         async with asyncio.timeout(PATIENT):
