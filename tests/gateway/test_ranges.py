@@ -252,7 +252,7 @@ async def test_a_cosignature_makes_another_bundle(gateway, connect, monkeypatch)
         return 0
 
     with monkeypatch.context() as begun:
-        begun.setattr("dealer.gateway.pages.bundles.cosigned", none)
+        begun.setattr("dealer.gateway.pages.streams.cosigned", none)
         assert (await get(gateway.port, path)).body == before.body
         rest = await get(gateway.port, path, **ranged)
         assert (rest.status, rest.body) == (206, before.body[100:])
