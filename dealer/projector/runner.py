@@ -251,24 +251,27 @@ class Projector:
         taken = recent.take(RECENT_EVENTS, of=here)
         self._waiting -= len(taken)
         tables = [table for table, _ in taken]
-        positions = self._positions.of(transaction.connection, tables)
-        for table, found in taken:
-            position, last = positions.get(table), found[-1].version
-            if position is None or position.stream_id in self.stopped:
-                continue
-            stream_id, projected = position
-            if last <= projected:
-                continue  # a slice that read the log has projected them
-            if found[0].version > projected + 1:
-                self._due |= Due.CATCH_UP
-                continue
-            found = found[projected + 1 - found[0].version :]
-            stream = StreamKey(stream_id, table)
-            reached = self._project(transaction, stream, projected, found, upto=last)
-            if reached < last and stream_id not in self.stopped:
-                recent.put_back(table, reached + 1)
-                self._waiting += 1
-        recent.projected(tables)
+        try:
+            positions = self._positions.of(transaction.connection, tables)
+            for table, found in taken:
+                position, last = positions.get(table), found[-1].version
+                if position is None or position.stream_id in self.stopped:
+                    continue
+                stream_id, projected = position
+                if last <= projected:
+                    continue  # a slice that read the log has projected them
+                if found[0].version > projected + 1:
+                    self._due |= Due.CATCH_UP
+                    continue
+                found = found[projected + 1 - found[0].version :]
+                stream = StreamKey(stream_id, table)
+                reached = self._project(transaction, stream, projected, found, upto=last)
+                if reached < last and stream_id not in self.stopped:
+                    recent.put_back(table, reached + 1)
+                    self._waiting += 1
+        finally:
+            # Also if this slice is rolled back: then its events are read from the log.
+            recent.projected(tables)
         if recent.dropped != self._dropped:
             self._dropped = recent.dropped
             self._due |= Due.CATCH_UP

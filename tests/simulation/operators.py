@@ -70,8 +70,9 @@ class Operators:
         self.world.task(work(Random(step.number)), self.domain)
 
     def end(self) -> None:
-        """Enable everything."""
+        """Enable everything, and finish what an archive that was cut off has begun."""
         self.world.task(self._enable(Random(0)), self.domain)
+        self.world.task(self._finish_archive(), self.domain)
 
     async def _disable(self, random: Random) -> None:
         tables = [*self.world.witness.log, "house"]
@@ -85,12 +86,19 @@ class Operators:
 
     async def _archive(self, random: Random) -> None:
         async with self._admin() as (log, _):
-            folder = self.world.folder / "archive"
-            archiver = Archiver(log, self.url, folder, who="operator", why="a trial")
+            archiver = self._archiver(log)
             await archiver.finish_interrupted()
             tables = await archiver.closed_tables(age=-1)
             async for result in archiver.archive_all(tables):
                 self.world.seen(f"archived {type(result.error).__name__}")
+
+    async def _finish_archive(self) -> None:
+        async with self._admin() as (log, _):
+            await self._archiver(log).finish_interrupted()
+
+    def _archiver(self, log: Log) -> Archiver:
+        folder = self.world.folder / "archive"
+        return Archiver(log, self.url, folder, who="operator", why="a trial")
 
     async def _rotate(self, random: Random) -> None:
         await rotate(self.url, "a trial", "operator")

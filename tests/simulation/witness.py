@@ -35,7 +35,7 @@ class Witness:
         self.answers: dict[str, tuple[str, str]] = {}
         self.acknowledged: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int] = {}
-        self._seats_left = 0
+        self._roles_changed = 0
         self._asked_as: dict[str, int] = {}
         self.privates: dict[tuple[str, str, str], Members] = {}
         self.received: dict[str, int] = {}
@@ -62,10 +62,10 @@ class Witness:
     def same_role(self, cmd: str) -> bool:
         """Whether the client surely has the role in which it first sent a command.
 
-        The id of a command is one of its role: after a player has left, and is host, it is another.
-        A leave counts when it is asked for and when it is written, which may be long after.
+        The id of a command is one of its role: a host who sits down, or a player who leaves and is
+        the host, has another. A leave counts when it is asked for, too, which may be long before.
         """
-        return self._asked_as.get(cmd) == self._seats_left
+        return self._asked_as.get(cmd) == self._roles_changed
 
     # Transactions
 
@@ -90,7 +90,7 @@ class Witness:
                             f"command {row.command} is at {self.commands[name]} and {row.version}"
                         )
                     self.commands[name] = row.version
-                self._seats_left += row.type in ("SeatLeft", "SeatVacated")
+                self._roles_changed += row.type in ("SeatTaken", "SeatLeft", "SeatVacated")
                 if row.type == "NoteAdded":
                     self._noted(table, json.loads(leaf) | {"public": row.members()})
 
@@ -140,9 +140,9 @@ class Witness:
                 self._count += 1
                 params = params | {"cmd": f"{name}-{self._count}"}
             if method == "table.leave":
-                self._seats_left += 1
+                self._roles_changed += 1
             if "cmd" in params:
-                self._asked_as.setdefault(params["cmd"], self._seats_left)
+                self._asked_as.setdefault(params["cmd"], self._roles_changed)
             if "cmd" in params and "table" in params:
                 known = self.acknowledged.get(params["table"], {})
                 self._begun.setdefault(params["cmd"], max(known.values(), default=0))
@@ -190,7 +190,7 @@ class Witness:
         table, seat, since = params["table"], int(token[1]), int(token[2])
         types, leaves = self.types.get(table, []), self.log.get(table, [])
         left = any(
-            kind in ("SeatLeft", "SeatVacated") and json.loads(leaf)["public"]["seat"] == seat
+            kind in ("SeatTaken", "SeatLeft", "SeatVacated") and json.loads(leaf)["public"]["seat"] == seat
             for kind, leaf in zip(types[since:], leaves[since:], strict=True)
         )
         if not left and not self._world.restores:

@@ -193,7 +193,8 @@ class CoreWorld(World):
         if not waited:
             return False
         await self._all_thawed()
-        if self.database.fetch("SELECT 1 FROM disabled LIMIT 1"):
+        unfinished = "SELECT 1 FROM disabled UNION ALL SELECT 1 FROM archived LIMIT 1"
+        if self.database.fetch(unfinished):
             self.operators.end()
         if not await self._wait(
             lambda: not any(actor.waiting for actor in self.actors) and not self._tasks,
