@@ -190,7 +190,7 @@ class Witness:
         table, seat, since = params["table"], int(token[1]), int(token[2])
         types, leaves = self.types.get(table, []), self.log.get(table, [])
         left = any(
-            kind in ("SeatTaken", "SeatLeft", "SeatVacated") and json.loads(leaf)["public"]["seat"] == seat
+            kind in ("SeatLeft", "SeatVacated") and json.loads(leaf)["public"]["seat"] == seat
             for kind, leaf in zip(types[since:], leaves[since:], strict=True)
         )
         if not left and not self._world.restores:
