@@ -100,14 +100,15 @@ async def open_readonly(url: str) -> ReadOnlyLog:
     """The log at `url`, for reading only, next to servers that write it or without one.
 
     An SQLite file is opened read-only, a PostgreSQL database in read-only transactions. Raises
-    ConfigurationError if there is no database, SchemaOutdated or SchemaTooNew if its schema is not
-    the one of this program, or another DatabaseError.
+    ConfigurationError if there is no database or it is distributed in part, SchemaOutdated or
+    SchemaTooNew if its schema is not the one of this program, or another DatabaseError.
     """
     reader = _read_only(url)
     try:
         found = await _revision(reader)
         if not schema.is_newest(found):
             raise schema.outdated(reader.name, found)
+        await reader.require_whole()
     except BaseException:
         await reader.close()
         raise

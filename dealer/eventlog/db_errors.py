@@ -79,14 +79,6 @@ _RECOVERING = (
     "The server of the database {name} recovers, or is a standby; wait until its recovery has "
     "ended, then try again, or name the primary server. A running server goes on automatically.",
 )
-_NO_PRIVILEGES = (
-    errors.DatabaseReadOnly,
-    "This user lacks privileges on the database {name}; grant them, or name another user.",
-)
-_CONCURRENT = (
-    errors.ConcurrentUpdate,
-    "Another process wrote to {name} at the same time; nothing was written.",
-)
 
 _LOCK_TIMEOUT = "55P03"
 _NOT_YET = ("57P03", "55000")
@@ -121,8 +113,14 @@ _BY_SQLSTATE: dict[str, tuple[type[errors.DatabaseError], str]] = {
         "server's pg_hba.conf.",
     ),
     "3D000": (errors.DatabaseError, "There is no database {name}; create it with createdb."),
-    "40": _CONCURRENT,
-    "42501": _NO_PRIVILEGES,
+    "40": (
+        errors.ConcurrentUpdate,
+        "Another process wrote to {name} at the same time; nothing was written.",
+    ),
+    "42501": (
+        errors.DatabaseReadOnly,
+        "This user lacks privileges on the database {name}; grant them, or name another user.",
+    ),
     "42P01": (
         errors.SchemaOutdated,
         "The database {name} lacks tables; run `dealer migrate` on it.",

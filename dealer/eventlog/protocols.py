@@ -191,6 +191,9 @@ class Reader:
         """Product and version of the database, with a remark on known faults of that version."""
         raise NotImplementedError
 
+    async def require_whole(self) -> None:
+        """Raise ConfigurationError if the log is distributed, and only a part of it is."""
+
     def check(self) -> None:
         """Raise DatabaseReplaced if the database is not the one that was opened.
 

@@ -129,7 +129,7 @@ def revision_of(names: Collection[str], rows: Sequence[Any]) -> str | None:
         return str(rows[0][0])
     if set(names) - {"alembic_version"}:
         raise DatabaseError(
-            "The database holds tables of another program; name another file for the log."
+            "The database is another program's, or a worker's; name another, or the coordinator."
         )
     return None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -20,8 +20,8 @@ from dealer.errors import (
     DatabaseLocked,
     DatabaseUnavailable,
 )
-from dealer.eventlog import Appended, Log
-from dealer.eventlog.backends import migrate_database
+from dealer.eventlog import Appended, Log, ReadOnlyLog
+from dealer.eventlog.backends import migrate_database, open_readonly
 from dealer.eventlog.db_errors import translate
 from dealer.eventlog.postgres import cluster as cluster_module
 from dealer.eventlog.protocols import Connection
@@ -146,6 +146,14 @@ async def test_a_database_that_is_distributed_in_part_is_not_opened(cluster: Clu
     execute(cluster.url(name), "SELECT create_distributed_table('stream', 'id')")
     with pytest.raises(ConfigurationError, match=r"distributed in part: not archived, checkpoint"):
         await Log.open(cluster.url(name))
+
+
+@pytest.mark.parametrize("opener", [Log.open, open_readonly])
+async def test_a_worker_alone_is_no_database(
+    cluster: Cluster, database: str, opener: Callable[[str], Awaitable[ReadOnlyLog]]
+) -> None:
+    with pytest.raises(DatabaseError, match="or a worker's; name another, or the coordinator"):
+        await opener(cluster.workers[0].url(database))
 
 
 @pytest.mark.parametrize(

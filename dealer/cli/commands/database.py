@@ -134,9 +134,8 @@ def _print_rebuild(done: Rebuild, damaged: list[str]) -> None:
     for sentence in damaged:
         echo(safe_text(sentence))
     for stopped in done.stopped.values():
-        if any(stopped.table in sentence for sentence in damaged):
-            continue
-        echo(f"table {stopped.table} stops at version {stopped.version}: {stopped.sentence}")
+        if not any(stopped.table in sentence for sentence in damaged):
+            echo(f"table {stopped.table} stops at version {stopped.version}: {stopped.sentence}")
 
 
 def _columns(difference: Difference) -> dict[str, Any]:

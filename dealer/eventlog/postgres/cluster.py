@@ -125,7 +125,8 @@ class Shards:
         tables = [table.hex() for table in [*self._shard_of] if self.known(table) == worker]
         more = [f"{len(tables) - SHOWN} more"] if len(tables) > SHOWN else []
         named = ", ".join([*tables[:SHOWN], *more])
-        return f"the worker {worker.name} is unreachable; unavailable tables: {named or 'none'}"
+        name = f"{worker.host}:{worker.port}"
+        return f"the worker {name} is unreachable; unavailable tables: {named or 'none'}"
 
     def run_at(self, connection: Any, *, worker: Server, work: Callable[[Any], bool]) -> bool:
         """Run `work` on a connection to a worker, which then says what of the log is there.

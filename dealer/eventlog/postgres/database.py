@@ -88,10 +88,6 @@ class Server(NamedTuple):
     host: str
     port: int
 
-    @property
-    def name(self) -> str:
-        return f"{self.host}:{self.port}"
-
 
 class PostgresDatabase:
     """One PostgreSQL database; `name` is its address without password and options.

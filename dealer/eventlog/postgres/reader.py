@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from dealer.backoff import around
 from dealer.eventlog.db_errors import reason
 from dealer.eventlog.engine_reader import EngineReader
+from dealer.eventlog.postgres.cluster import require_whole
 from dealer.eventlog.postgres.database import IDENTITY, PostgresDatabase
 from dealer.eventlog.protocols import Dialect, OnNotification
 
@@ -63,12 +64,19 @@ class PostgresReader(EngineReader):
         self._database.newest = identity
         return identity
 
+    async def require_whole(self) -> None:
+        await self._database.with_retry(self._require_whole, seconds=self._database.retry_seconds)
+
     async def version(self) -> str:
         ((number,),) = await self.fetch("SHOW server_version", ())
         return f"PostgreSQL {number}"
 
     def notifier(self, on_notification: OnNotification) -> Notifier:
         return Notifier(self._database, on_notification)
+
+    async def _require_whole(self) -> None:
+        async with self._engine.connect() as connection:
+            await connection.run_sync(require_whole, name=self.name)
 
 
 class Notifier:

@@ -81,12 +81,11 @@ async def back_up(
     wrote is removed. Raises DatabaseError, HouseKeyError or ConfigurationError.
     """
     file = key_file(database, house_key)
-    await (await open_readonly(database)).close()
     try:
         made = await asyncio.to_thread(_require_empty, to, is_postgres(database))
         sums: dict[str, str] = {}
         try:
-            async with await Log.open(database) as log:
+            async with await Log.open_existing(database) as log:
                 await fence(log, file)
                 await existing_house_keys(log, file)
                 if is_postgres(database):
@@ -385,15 +384,12 @@ async def _require_restored(database: str, source: Path, sums: Mapping[str, str]
             f"The database is empty. First run `pg_restore --exit-on-error --dbname` with its "
             f"address and {source / DUMP}, and then this command again."
         )
-    log = await open_readonly(database)
-    try:
+    async with await open_readonly(database) as log:
         for _ in range(20):
             ((others,),) = await log.fetch(_OTHERS)
             if not others:
                 return
             await asyncio.sleep(_ENDING_SECONDS / 20)
-    finally:
-        await log.close()
     raise ConfigurationError(
         f"{amount(others, 'other program still uses', 'other programs still use')} the "
         "database: stop every "
