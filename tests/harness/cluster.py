@@ -96,15 +96,23 @@ class Cluster(OwnServer):
     seconds: one of which a test has changed nothing but rows is emptied and used again.
     """
 
-    def __init__(self, folder: Path, *, workers: int = 2, safe: bool = False) -> None:
-        super().__init__(folder, programs(), safe=safe, settings=_settings(folder))
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        workers: int = 2,
+        safe: bool = False,
+        settings: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(folder, programs(), safe=safe, settings=settings + _settings(folder))
         self.workers: list[OwnServer] = []
         self._free: list[str] = []
         self._made: str | None = None
         for number in range(workers):
             place = folder.with_name(f"{folder.name}-{number + 1}")
             place.mkdir(mode=0o755)
-            self.workers.append(OwnServer(place, programs(), safe=safe, settings=_settings(place)))
+            each = settings + _settings(place)
+            self.workers.append(OwnServer(place, programs(), safe=safe, settings=each))
 
     @property
     def servers(self) -> list[OwnServer]:
@@ -171,14 +179,19 @@ class Cluster(OwnServer):
 
 
 @contextmanager
-def own_cluster(*, workers: int = 2, safe: bool = False) -> Iterator[Cluster]:
-    """A cluster for the duration of the block; a `safe` one survives a crash."""
+def own_cluster(
+    *, workers: int = 2, safe: bool = False, settings: tuple[str, ...] = ()
+) -> Iterator[Cluster]:
+    """A cluster for the duration of the block; a `safe` one survives a crash.
+
+    `settings` are more of each server's, as `name=value`.
+    """
     require_citus()
     with tempfile.TemporaryDirectory(prefix="dealer-citus-") as parent:
         Path(parent).chmod(0o755)
         folder = Path(parent) / "c"
         folder.mkdir(mode=0o755)
-        cluster = Cluster(folder, workers=workers, safe=safe)
+        cluster = Cluster(folder, workers=workers, safe=safe, settings=settings)
         try:
             cluster.make()
             cluster.start()

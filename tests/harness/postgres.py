@@ -122,6 +122,13 @@ class OwnServer(Postgres):
             "-h", "127.0.0.1", "-p", str(primary.port), "-U", "dealer",
         )  # fmt: skip
 
+    def back_up(self, to: Path) -> None:
+        """Write a base backup of the running server to a new folder."""
+        self._run(
+            "pg_basebackup", "-D", str(to), "-c", "fast", "--no-sync", "-U", "dealer",
+            "-h", str(self.folder),
+        )  # fmt: skip
+
     def promote(self) -> None:
         """Let a standby accept writes."""
         self.ask("postgres", "SELECT pg_promote()")
