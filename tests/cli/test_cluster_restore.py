@@ -87,7 +87,8 @@ async def _new_table(service: Service) -> None:
 
 
 def _restore(cluster: Cluster) -> None:
-    assert all(line in SECTION for line in ("recovery.signal", *re.findall(r"\w+ =", RECOVERY)))
+    names = ("recovery.signal", *re.findall(r"^\w+", RECOVERY, re.MULTILINE))
+    assert [name for name in names if name not in SECTION] == []
     cluster.stop("immediate")  # what is not archived is lost
     for server in cluster.workers:
         _put_back(server)
