@@ -230,7 +230,8 @@ class HighWaterMark:
         for request, result in zip(reversed(requests), reversed(results), strict=True):
             if isinstance(result, Appended) and request.rows:
                 row = request.rows[-1]
-                self._put(_OWN, request.table, row.version, leaf_digest(request.table, row))
+                leaf = row.leaf or leaf_of(request.table, row)
+                self._put(_OWN, request.table, row.version, leaf_hash(leaf.encode()))
                 return
 
     def saw(self, table: bytes, version: int, leaf: str, *, at: int, old: bool = False) -> None:

@@ -53,20 +53,25 @@ _BLOCK = 32
 _USES = ("wrapping", "savepoint", "ticket", "webhook")
 
 
+def pad(hidden: bytes) -> bytes:
+    """A hidden part with spaces up to whole blocks, so that its length does not show."""
+    return hidden + b" " * (-len(hidden) % _BLOCK)
+
+
 class RoundCipher:
     """Encrypts and decrypts the hidden parts of one round; `seal_key` comes from its secret."""
 
-    __slots__ = ("_about", "_aead")
+    __slots__ = ("_aead", "about", "seal")
 
     def __init__(self, *, table: bytes, seal_key: bytes) -> None:
         self._aead = AESGCM(seal_key)
+        self.seal = self._aead.encrypt
         # lp(table_id, be64(version)) without the version, which differs in each row.
-        self._about = T("hidden") + lp(table) + be32(8)
+        self.about = T("hidden") + lp(table) + be32(8)
 
     def encrypt(self, version: int, hidden: bytes, *, nonce: bytes) -> bytes:
         """The stored form of `hidden`, the canonical JSON of the event at `version`."""
-        padded = hidden + b" " * (-len(hidden) % _BLOCK)
-        return nonce + self._aead.encrypt(nonce, padded, self._about + be64(version))
+        return nonce + self.seal(nonce, pad(hidden), self.about + be64(version))
 
     def encrypt_many(
         self, versions: Sequence[int], hidden: Sequence[bytes], *, nonces: bytes
@@ -75,7 +80,7 @@ class RoundCipher:
         if len(nonces) != NONCE_BYTES * len(hidden):
             needed = NONCE_BYTES * len(hidden)
             raise ValueError(f"{len(hidden)} hidden parts need {needed} bytes of nonces")
-        encrypt, about = self._aead.encrypt, self._about
+        encrypt, about = self.seal, self.about
         encrypted = []
         for index, (version, part) in enumerate(zip(versions, hidden, strict=True)):
             nonce = nonces[NONCE_BYTES * index : NONCE_BYTES * (index + 1)]
@@ -89,7 +94,7 @@ class RoundCipher:
 
     def decrypt_many(self, versions: Sequence[int], stored: Sequence[bytes]) -> list[bytes]:
         """`decrypt` for many events, padded: the JSON ends with spaces."""
-        decrypt, about = self._aead.decrypt, self._about
+        decrypt, about = self._aead.decrypt, self.about
         try:
             return [
                 decrypt(part[:NONCE_BYTES], part[NONCE_BYTES:], about + be64(version))

@@ -29,7 +29,7 @@ from dealer.proof.concatenation import T, be32, be64, lp
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
-_LENGTH_32 = be32(32)
+LENGTH_32 = be32(32)
 
 
 @lru_cache
@@ -92,12 +92,12 @@ class RoundKeys:
     __slots__ = (
         "_card_start",
         "_commitment",
-        "_event_salts",
-        "_event_start",
-        "_slot_salts",
+        "event_salts",
+        "event_start",
         "round",
         "salt_key",
         "seal_key",
+        "slot_salts",
         "table",
     )
 
@@ -107,10 +107,10 @@ class RoundKeys:
         self.salt_key: bytes = _hkdf(ikm=secret, salt=table, info=T("salt") + be32(round))
         self.seal_key: bytes = _hkdf(ikm=secret, salt=table, info=T("seal") + be32(round))
         self._commitment = round_commitment(table=table, round=round, secret=secret)
-        self._slot_salts = Hmac(self.salt_key, T("card"))
-        self._event_salts = Hmac(self.salt_key, T("event"))
+        self.slot_salts = Hmac(self.salt_key, T("card"))
+        self.event_salts = Hmac(self.salt_key, T("event"))
         self._card_start = T("card") + lp(table, be32(round)) + be32(4)
-        self._event_start = T("event") + lp(table) + be32(8)
+        self.event_start = T("event") + lp(table) + be32(8)
 
     @property
     def commitment(self) -> bytes:
@@ -123,10 +123,7 @@ class RoundKeys:
 
     def slot_salt(self, slot: int) -> bytes:
         """The salt of a slot's commitment, 32 bytes."""
-        inner, outer = self._slot_salts.inner(), self._slot_salts.outer()  # `digest`, for a draw
-        inner.update(be32(slot))
-        outer.update(inner.digest())
-        return outer.digest()
+        return self.slot_salts.digest(be32(slot))
 
     def slot_commitment(self, slot: int, card: str) -> bytes:
         """The commitment to the card in a slot, 32 bytes."""
@@ -134,27 +131,24 @@ class RoundKeys:
 
     def slot_commitments(self, first: int, cards: Iterable[str]) -> list[bytes]:
         """The commitments to the cards in the slots from `first` on."""
-        return _commitments(self._card_start, map(be32, count(first)), self._slot_salts, cards)
+        return _commitments(self._card_start, map(be32, count(first)), self.slot_salts, cards)
 
     def event_commitment(self, version: int, hidden: str) -> bytes:
         """The commitment to the hidden part (canonical text) of the event at this version."""
-        number, part = be64(version), hidden.encode()
-        inner, outer = self._event_salts.inner(), self._event_salts.outer()  # `digest`, for a draw
-        inner.update(number)
-        outer.update(inner.digest())
-        parts = number + _LENGTH_32 + outer.digest() + be32(len(part)) + part
-        return sha256(self._event_start + parts).digest()
+        number = be64(version)
+        parts = number + lp(self.event_salts.digest(number), hidden.encode())
+        return sha256(self.event_start + parts).digest()
 
     def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:
         """The commitments to the hidden parts of the versions from `first` on."""
-        return _commitments(self._event_start, map(be64, count(first)), self._event_salts, hidden)
+        return _commitments(self.event_start, map(be64, count(first)), self.event_salts, hidden)
 
 
 def _commitments(
     start: bytes, numbers: Iterable[bytes], salts: Hmac, parts: Iterable[str]
 ) -> list[bytes]:
     """H(`start` ‖ number ‖ lp(salt, part)) for each part and its number, which gives the salt."""
-    inner_of, outer_of, pack, length = salts.inner, salts.outer, be32, _LENGTH_32
+    inner_of, outer_of, pack, length = salts.inner, salts.outer, be32, LENGTH_32
     commitments = []
     for text, number in zip(parts, numbers, strict=False):  # `Hmac.digest` without the call
         inner, outer = inner_of(), outer_of()

@@ -1,10 +1,13 @@
-"""CPU cost of one draw by stages, in µs of the loop's thread: `python tests/bench/draw.py [draws]`.
+"""CPU cost of one draw by stages, in µs of the loop's thread: `python tests/bench/draw.py`.
 
 A real gateway and service over SQLite serve one table of four seats and its host, in this process
 and without sockets: frames are passed to the dispatchers, and the transports only count what they
 would send. One draw is in flight at a time. A stage is a function of the server; its figure is
 without that of the stages that it calls, but with the cost of the clock, about 0.3 µs a stage. The
 whole is measured in rounds of their own, without these clocks.
+
+`python tests/bench/draw.py --batches` has the stages of batches instead: draws at several tables
+arrive together, and the loop commits them together.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Any
 
 from server import LIMITS
 
-from dealer.eventlog.writer import Writer
+from dealer.eventlog.writer import CommitPolicy, Writer
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.server import Gateway
@@ -50,6 +53,13 @@ STAGES: list[tuple[str, Any, str]] = [
     ("after the commit", CommandProcessor, "on_result"),
     ("broadcast: frames, one per view", Broadcaster, "publish"),
     ("answer", Dispatcher, "_on_outcome"),
+]
+
+BATCHES = (1, 5, 10, 20, 40)
+BATCH_STAGES: list[tuple[str, Any, str]] = [
+    ("frames to queue", Dispatcher, "receive"),
+    ("commit", Writer, "_write_on_loop"),
+    ("commit to frames and answers", Writer, "_deliver"),
 ]
 
 
@@ -103,25 +113,30 @@ class Client:
 class Stages:
     """Adds up the time of each stage, without that of the stages within it, while `counting`."""
 
-    def __init__(self) -> None:
-        self.seconds = dict.fromkeys((label for label, _, _ in STAGES), 0.0)
+    def __init__(
+        self,
+        stages: list[tuple[str, Any, str]] = STAGES,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._stages, self._clock = stages, clock
+        self.seconds = dict.fromkeys((label for label, _, _ in stages), 0.0)
         self.counting = False
         self._inner = [0.0]
 
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Enter this before the server is created, which stores some stages as bound methods."""
-        before = [getattr(owner, name) for _, owner, name in STAGES]
-        for (label, owner, name), function in zip(STAGES, before, strict=True):
+        before = [getattr(owner, name) for _, owner, name in self._stages]
+        for (label, owner, name), function in zip(self._stages, before, strict=True):
             setattr(owner, name, self._timed(label, function))
         try:
             yield
         finally:
-            for (_, owner, name), function in zip(STAGES, before, strict=True):
+            for (_, owner, name), function in zip(self._stages, before, strict=True):
                 setattr(owner, name, function)
 
     def _timed(self, label: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        clock, inner = time.perf_counter, self._inner
+        clock, inner = self._clock, self._inner
 
         def timed(*given: Any, **named: Any) -> Any:
             if not self.counting:
@@ -179,6 +194,45 @@ async def _medians(rounds: int, stages: Stages | None = None) -> dict[str, float
     return {label: statistics.median(cost[label] for cost in costs) for label in costs[0]}
 
 
+async def _batch(tables: int, rounds: int) -> dict[str, float]:
+    """µs of each of `BATCH_STAGES` for a draw, one in flight at each of so many tables."""
+    # Not the cheaper clock: other processes would count in the few rounds of a large batch.
+    stages = Stages(BATCH_STAGES, time.thread_time)
+    costs: list[dict[str, float]] = []
+    with stages.installed(), tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        async with open_service(f"sqlite:///{folder}/bench.db", synchronous="NORMAL") as service:
+            service.log.writer._policy = CommitPolicy("loop")
+            gateway = Gateway(service, limits=LIMITS)
+            at = [await _table(gateway) for _ in range(tables)]
+            for _ in range(rounds):
+                for table, host, _ in at:
+                    await host.call("round.open", f'{table},"entropy":"house"')
+                    await host.call("deck.shuffle", table)
+                await service.projection.up_to_date()
+                stages.counting, stages.seconds = True, dict.fromkeys(stages.seconds, 0.0)
+                for turn in range(DECK):
+                    drawn = [
+                        players[turn % SEATS].call("deck.draw", f'{table},"count":1')
+                        for table, _, players in at
+                    ]
+                    await asyncio.gather(*drawn)
+                stages.counting = False
+                draws = DECK * tables
+                costs.append({label: s / draws * 1e6 for label, s in stages.seconds.items()})
+                for table, host, _ in at:
+                    await host.call("round.close", table)
+            await gateway.context.tasks.close()
+    return {label: statistics.median(cost[label] for cost in costs) for label in costs[0]}
+
+
+async def _batches() -> list[dict[str, Any]]:
+    return [
+        {"name": f"batch of {tables}: {label}", "figure": figure, "unit": "µs"}
+        for tables in BATCHES
+        for label, figure in (await _batch(tables, 3 + 80 // tables)).items()
+    ]
+
+
 async def _measure(rounds: int) -> list[dict[str, Any]]:
     whole, stages = await _medians(rounds), Stages()
     with stages.installed():
@@ -186,16 +240,19 @@ async def _measure(rounds: int) -> list[dict[str, Any]]:
     return [{"name": name, "figure": figure, "unit": "µs"} for name, figure in found.items()]
 
 
-def measure(*, rounds: int = ROUNDS) -> list[dict[str, Any]]:
-    """Rows of name, figure and unit: each stage, then the whole."""
+def measure(*, rounds: int = ROUNDS, batches: bool = False) -> list[dict[str, Any]]:
+    """Rows of name, figure and unit: each stage, then the whole; or the stages of batches."""
     try:
         from uvloop import run
     except ImportError:
         run = asyncio.run  # type: ignore[assignment]
-    found: list[dict[str, Any]] = run(_measure(rounds))
+    found: list[dict[str, Any]] = run(_batches() if batches else _measure(rounds))
     return found
 
 
 if __name__ == "__main__":
-    for row in measure(rounds=int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS):
+    arguments = sys.argv[1:]
+    batches = "--batches" in arguments
+    given = [int(number) for number in arguments if number != "--batches"]
+    for row in measure(rounds=given[0] if given else ROUNDS, batches=batches):
         print(f"{row['name']:40} {row['figure']:8.2f} {row['unit']}")

@@ -79,18 +79,10 @@ class Game:
     def do(self, command: Command) -> list[Event]:
         events = decide(command, self.table, self.round_secrets)
         self.now += 7
-        self.rows += encode(
-            events,
-            table=self.id.hex(),
-            version=self.table.version,
-            at=self.now,
-            tree=self.tree,
-            secret=self.round_secrets,
-            nonces=bytes(NONCE_BYTES * len(events)),
-            sign=lambda size, root: "",
-            checkpoints=[],
-        )
+        table, at, tree, secret = self.id.hex(), self.now, self.tree, self.round_secrets
         for event in events:
+            version, nonce = self.table.version + 1, bytes(NONCE_BYTES)
+            self.rows.append(encode(event, table, version, at, tree, secret, nonce))
             evolve(self.table, event, self.now)
             self.events.append((event, self.now))
         if isinstance(command, CloseRound):

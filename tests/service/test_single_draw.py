@@ -42,17 +42,7 @@ def test_a_draw_is_encoded_as_any_other_event(
     tree, expected = Tree(), Tree()
     tree.extend(leaves)
     expected.extend(leaves)
-    (found,) = encode(
-        [event],
-        table=TABLE.hex(),
-        version=version,
-        at=at,
-        tree=tree,
-        secret=SECRET,
-        nonces=nonce,
-        sign=lambda size, root: "",
-        checkpoints=[],
-    )
+    found = encode(event, TABLE.hex(), version + 1, at, tree, SECRET, nonce)
     assert found.public == codec.encode_public(event)
     assert (found.commitment, found.hidden) == _hidden(event, version + 1, SECRET, nonce)
     assert (found.seat, found.private) == private_part(event, SECRET)

@@ -77,10 +77,9 @@ def recorded() -> Iterator[Shown]:
     shown, encode, begin = Shown(), executor.encode, Tape.__init__
 
     def encode_recorded(*arguments: Any, **named: Any) -> Any:
-        records = encode(*arguments, **named)
-        for record in records:
-            shown.add(record)
-        return records
+        record = encode(*arguments, **named)
+        shown.add(record)
+        return record
 
     def begin_without_root(self: Tape, *, root: bytes, **inputs: Any) -> None:
         begin(self, root=bytes(len(root)), **inputs)

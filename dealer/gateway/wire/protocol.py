@@ -112,7 +112,8 @@ class Reader:
         """Decode the payload of one text frame."""
         try:
             # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
-            canonical.check_depth(data.decode())
+            if not data.isascii() or data.count(b"{") + data.count(b"[") > canonical.DEPTH_MAX:
+                canonical.check_depth(data.decode())
             envelope = _envelope(data)
         except errors.NotCanonical as error:
             id = _id_within(data)

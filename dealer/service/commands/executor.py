@@ -7,8 +7,7 @@ tables' clock, the random bytes of rounds, the origins of new tables, and the si
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from dealer.errors import Refused, VersionConflict
 from dealer.eventlog import EventRecord
@@ -162,25 +161,27 @@ class CommandExecutor:
             self._record(execution, execution.draw_result, at)
 
     def _record(self, execution: CommandExecution, events: list[Event], at: int) -> None:
+        """Encode each event and evolve the table by it; of a shuffle's swaps, all at once."""
         live_table: LiveTable = execution.live_table
-        table = live_table.table
-        execution.rows += encode(
-            events,
-            table=live_table.table_id,
-            version=table.version,
-            at=at,
-            tree=live_table.tree,
-            secret=live_table.secret,
-            nonces=self._nonces(len(events)),
-            sign=partial(self.sign, live_table),
-            checkpoints=execution.checkpoints,
-        )
-        execution.events += events
-        for event in events:
+        table, secret = live_table.table, live_table.secret
+        id, tree, rows = live_table.table_id, live_table.tree, execution.rows
+        swaps: list[EventRecord] = []
+        if type(events[0]) is CardsSwapped and isinstance(secret, RoundSecret):
+            nonces = self._nonces(len(events))
+            swaps = encode_swaps(events, id, table.version, at, tree, secret, nonces)
+            rows += swaps
+        for place, event in enumerate(events):
+            if place >= len(swaps):
+                version = table.version + 1
+                rows.append(encode(event, id, version, at, tree, secret, self._nonces(1)))
+                if event.CHECKPOINT:
+                    note = self.sign(live_table, version, tree.root())
+                    execution.checkpoints.append((version, note))
             evolve(table, event, at)
-        last = type(events[-1])
+        execution.events += events
+        last = type(event)
         if last is EntropyClosed:
-            live_table.c1_root = live_table.tree.root()
+            live_table.c1_root = tree.root()
         elif last is RoundClosed or last is TableClosed:
             live_table.secret = NoRoundSecrets()
 
@@ -221,81 +222,54 @@ class CommandExecutor:
 
 
 def encode(
-    events: Sequence[Event],
-    *,
+    event: Event,
     table: str,
     version: int,
     at: int,
     tree: Tree,
     secret: RoundSecret | NoRoundSecrets,
-    nonces: bytes,
-    sign: Callable[[int, bytes], str],
-    checkpoints: list[tuple[int, str]],
-) -> list[EventRecord]:
-    """The records of events that follow `version` of the table with this id, at millisecond `at`.
+    nonce: bytes,
+) -> EventRecord:
+    """The record of the event at `version` of the table with this id, at millisecond `at`.
 
     Canonical public part → salted commitment to the hidden or opened part → leaf → tree; then the
     record, with the hidden part encrypted, and the face that it shows to one seat, or the opening.
 
-    `tree` gets the leaves; `nonces` has 12 random bytes for each event; `sign(size, root)` returns
-    the note of a checkpoint, which is added to `checkpoints`.
+    `tree` gets the leaf; `nonce` are 12 random bytes.
     """
-    records: list[EventRecord] = []
-    swaps = 0
-    if events and isinstance(events[0], CardsSwapped) and isinstance(secret, RoundSecret):
-        records = _encode_swaps(events, table, version, at, tree, secret, nonces)
-        swaps = len(records)
-    for offset, event in enumerate(events[swaps:], swaps):
-        number = version + offset + 1
-        kind = type(event).__name__
-        commitment: bytes | None = None
-        hidden: bytes | None = None
-        seat: int | None = None
-        private = ""
-        nonce = nonces[NONCE_BYTES * offset : NONCE_BYTES * (offset + 1)]
-        if isinstance(event, CardDrawn) and event.card and isinstance(secret, RoundSecret):
-            # The same as below, without calls: every draw and every card of a deal.
-            card, seat, slot = codec.quote(event.card), event.seat, event.slot
-            public = (
-                f'{{"from":{codec.quote(event.source)},"round":{event.round},"seat":{seat},'
-                f'"slot":{slot}}}'
-            )
-            part = f'{{"card":{card}}}'
-            commitment = secret.event_commitment(number, part)
-            hidden = secret.encrypt(number, part.encode(), nonce=nonce)
-            private = f'{{"card":{card},"salt":"{secret.slot_salt(slot).hex()}","slot":{slot}}}'
-            leaf = (
-                f'{{"at":{at},"commit":"{commitment.hex()}","public":{public},"table":"{table}",'
-                f'"type":"{kind}","v":{codec.SCHEMAS[kind]},"version":{number}}}'
-            )
+    kind = type(event).__name__
+    v = codec.SCHEMAS[kind]
+    commitment: bytes | None = None
+    hidden: bytes | None = None
+    seat: int | None = None
+    private = ""
+    if isinstance(event, CardDrawn) and event.card and isinstance(secret, RoundSecret):
+        # The same as below in one call: every draw and every card of a deal.
+        seat, slot = event.seat, event.slot
+        commitment, hidden, private = secret.draw(version, slot, event.card, nonce)
+        source = codec.quote(event.source)
+        public = f'{{"from":{source},"round":{event.round},"seat":{seat},"slot":{slot}}}'
+        leaf = (
+            f'{{"at":{at},"commit":"{commitment.hex()}","public":{public},"table":"{table}",'
+            f'"type":"{kind}","v":{v},"version":{version}}}'
+        )
+    else:
+        public = in_leaf = codec.encode_public(event)
+        if event.OPENED:
+            in_leaf, commitment, hidden, private = _opened(event, table, version)
+            seat = EVERYONE if private else None
         else:
-            public = in_leaf = codec.encode_public(event)
-            if event.OPENED:
-                in_leaf, commitment, hidden, private = _opened(event, table, number)
-                seat = EVERYONE if private else None
-            else:
-                if isinstance(secret, RoundSecret):
-                    commitment, hidden = _hidden(event, number, secret, nonce)
-                seat, private = private_part(event, secret)
-            leaf = codec.leaf(
-                at=at,
-                commit=None if commitment is None else commitment.hex(),
-                public=in_leaf,
-                table=table,
-                type=kind,
-                v=codec.SCHEMAS[kind],
-                version=number,
-            )
-        tree.add(leaf.encode())
-        records.append(
-            EventRecord(
-                number, kind, codec.SCHEMAS[kind], at, public, commitment, hidden, None, None,
-                leaf, seat, private, event,
-            )
-        )  # fmt: skip
-        if event.CHECKPOINT:
-            checkpoints.append((number, sign(number, tree.root())))
-    return records
+            if isinstance(secret, RoundSecret):
+                commitment, hidden = _hidden(event, version, secret, nonce)
+            seat, private = private_part(event, secret)
+        commit = None if commitment is None else commitment.hex()
+        leaf = codec.leaf(
+            at=at, commit=commit, public=in_leaf, table=table, type=kind, v=v, version=version
+        )
+    tree.add(leaf.encode())
+    return EventRecord(
+        version, kind, v, at, public, commitment, hidden, None, None, leaf, seat, private, event
+    )
 
 
 def _opened(event: Event, table: str, version: int) -> tuple[str, bytes | None, bytes | None, str]:
@@ -323,7 +297,7 @@ def _hidden(
     return None, secret.wrapped if isinstance(event, RoundOpened) else None
 
 
-def _encode_swaps(
+def encode_swaps(
     events: Sequence[Event],
     table: str,
     version: int,

@@ -71,10 +71,9 @@ def private_face_sent_to_every_seat(frame: Any, entries: Any, viewer: Any) -> by
 @fault_of(executor, "encode")
 def house_shows_another_card(encode: Any, *arguments: Any, **named: Any) -> Any:
     """The house shows a player another card than the one that it has committed to."""
-    records = encode(*arguments, **named)
-    for record in records:
-        record.private = record.private.replace('"card":"A', '"card":"3')
-    return records
+    record = encode(*arguments, **named)
+    record.private = record.private.replace('"card":"A', '"card":"3')
+    return record
 
 
 @fault_of(Table, "next_at")
