@@ -79,8 +79,6 @@ def _round(view: Members, seat: int | None) -> Round:
         round_.faces[slot] = card
     if seat is not None:
         round_.known[seat] = {slot for slot, *_ in view["cards"]}
-    for number, known in view.get("known", ()):
-        round_.known[number] = set(known)
     if len(round_.sealed) != COMMITMENT_BYTES * slots:
         raise ValueError("a commitment has 32 bytes")
     cards = sorted(card for cards in round_.stacks.values() for card in cards)

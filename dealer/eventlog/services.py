@@ -95,9 +95,7 @@ def claim_table(connection: Connection, table: bytes, *, key: int, ref: str | No
 HOST = 0  # the owner of the broadcast link that a table's host made, as the number of a key
 
 _LINKS = "SELECT table_id, owner, number FROM broadcast_link"
-_ADD_LINK = (
-    "INSERT INTO broadcast_link (table_id, owner, number) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-)
+_ADD_LINK = "INSERT INTO broadcast_link VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _ONE_LINK = " WHERE table_id = ? AND owner = ?"
 
 
@@ -109,25 +107,22 @@ class StoredLink(NamedTuple):
     number: int
 
 
-async def broadcast_links(log: ReadOnlyLog, tables: Sequence[bytes]) -> set[StoredLink]:
-    """The links to these tables; raises DatabaseError."""
+async def links(log: ReadOnlyLog, tables: Sequence[bytes]) -> set[StoredLink]:
+    """The broadcast links to these tables; raises DatabaseError."""
     queries = select_in(log.dialect, _LINKS, "table_id", tables)
-    return {
-        StoredLink(bytes(row[0]), *row[1:]) for query in queries for row in await log.fetch(*query)
-    }
+    return {StoredLink(bytes(row[0]), *row[1:]) for sql in queries for row in await log.fetch(*sql)}
 
 
-def add_broadcast_link(connection: Connection, link: StoredLink) -> int:
-    """The number of the owner's link to a table: the one that it has, or that of `link`."""
+def add_link(connection: Connection, link: StoredLink) -> StoredLink:
+    """The owner's broadcast link to a table: the one that it has, or this one, which is added."""
     connection.exec_driver_sql(_ADD_LINK, link)
-    found = connection.exec_driver_sql(_LINKS + _ONE_LINK, link[:2]).one()
-    return StoredLink(*found).number
+    return StoredLink(*connection.exec_driver_sql(_LINKS + _ONE_LINK, link[:2]).one())
 
 
-def remove_broadcast_link(connection: Connection, table: bytes, owner: int) -> bool:
-    """Take back the owner's link to a table; whether there was one."""
-    deleted = connection.exec_driver_sql("DELETE FROM broadcast_link" + _ONE_LINK, (table, owner))
-    return deleted.rowcount > 0
+def remove_link(connection: Connection, table: bytes, owner: int) -> bool:
+    """Take back the owner's broadcast link to a table; whether there was one."""
+    statement = "DELETE FROM broadcast_link" + _ONE_LINK
+    return bool(connection.exec_driver_sql(statement, (table, owner)).rowcount)
 
 
 _ADD_OPENER = (

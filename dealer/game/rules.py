@@ -51,6 +51,8 @@ WAITS = ("commit_ms", "reveal_ms")
 WAIT_MS_DEFAULT = 10_000
 WAIT_MS_MIN = 100
 WAIT_MS_MAX = 600_000
+_WAIT = (WAIT_MS_MIN, WAIT_MS_MAX, "milliseconds")
+_BOUNDS = dict.fromkeys(WAITS, _WAIT) | {BROADCAST: (0, BROADCAST_MAX, "seconds")}
 FREE = "x_"
 """Names of members that begin with this never get a meaning."""
 
@@ -101,7 +103,7 @@ class Rules:
     def read(cls, given: Mapping[str, Any]) -> Rules:
         """Interpret rules of an existing log; unknown members and values are ignored."""
         preset = PRESETS.get(str(given.get("preset")), PRESETS["free"])
-        seats = given.get("seats")
+        seats, seconds = given.get("seats"), given.get(BROADCAST)
         own = {name: given[name] for name in ACTIONS if given.get(name) in WHO}
         return cls(
             given=given,
@@ -109,7 +111,7 @@ class Rules:
             invited=given.get("join") == "invite",
             watched=given.get("watch") != "nobody",
             listed=given.get("listed") is not False,
-            broadcast=given[BROADCAST] if _is_delay(given.get(BROADCAST)) else None,
+            broadcast=seconds if _is_within(seconds, 0, BROADCAST_MAX) else None,
             who=preset | own,
             size=_size_of(given),
         )
@@ -133,18 +135,13 @@ class Rules:
             raise BadRequest("The rule 'watch' must be anyone or nobody.")
         if given.get("entropy", "players") not in ENTROPY:
             raise BadRequest("The rule 'entropy' must be players or house.")
-        for name in WAITS:
-            wait = given.get(name, WAIT_MS_DEFAULT)
-            if type(wait) is not int or not WAIT_MS_MIN <= wait <= WAIT_MS_MAX:
+        for name, (least, most, unit) in _BOUNDS.items():
+            if not _is_within(given.get(name, least), least, most):
                 raise BadRequest(
-                    f"The rule {name!r} must be {WAIT_MS_MIN} to {WAIT_MS_MAX} milliseconds."
+                    f"The rule {name!r} must be {least} to {most} {unit}, a whole number."
                 )
         if type(given.get("listed", True)) is not bool:
             raise BadRequest("The rule 'listed' must be true or false.")
-        if not _is_delay(given.get(BROADCAST, 0)):
-            raise BadRequest(
-                f"The rule 'broadcast' must be 0 to {BROADCAST_MAX} seconds, a whole number."
-            )
         check_insecure_deck(given)
         source = given.get(PRACTICE, SOURCE)
         if not isinstance(source, Mapping) or source.keys() != SOURCE.keys():
@@ -170,8 +167,8 @@ class Rules:
         return WAIT_MS_DEFAULT  # rules of an old log may have any value
 
 
-def _is_delay(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= BROADCAST_MAX
+def _is_within(value: Any, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
 
 
 def check_names(given: Mapping[str, Any]) -> None:

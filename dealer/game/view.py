@@ -5,13 +5,13 @@ only to the player at the seat that `event.private_face()` names, not to one who
 the event; a type of event that does not define it shows nothing. Therefore exchanging two cards
 that a viewer may not see does not change the bytes that the viewer receives.
 
-A broadcast shows what any player has seen: no card of the deck, none that only lay face down.
+A broadcast is sent each event as the player sees it to whom it shows a face: no card of the deck,
+none that only lay face down. The events are all that it is sent.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from dealer.game.state import Round, SeatHolder, Table
 
@@ -21,26 +21,20 @@ Viewer = SeatHolder | None
 SPECTATOR: Viewer = None
 
 
-class Audience(Enum):
-    """Who sees what all players together have seen."""
-
-    BROADCAST = "broadcast"
-
-
-BROADCAST = Audience.BROADCAST
+Audience = Literal["broadcast"]
+BROADCAST: Audience = "broadcast"
+"""Who watches a broadcast, and sees what all players together have seen."""
 
 
-def faces(round_: Round, viewer: Viewer | Audience) -> dict[int, str]:
+def faces(round_: Round, viewer: Viewer) -> dict[int, str]:
     """The faces that a viewer may know, by slot in ascending order."""
     seen = set(round_.shown)
-    if viewer is BROADCAST:
-        seen = seen.union(*round_.known.values())
-    elif viewer is not None:
+    if viewer is not None:
         seen |= round_.known.get(viewer.seat, set())
     return {slot: face for slot in sorted(seen) if (face := round_.faces[slot]) is not None}
 
 
-def snapshot(table: Table, viewer: Viewer | Audience) -> dict[str, Any]:
+def snapshot(table: Table, viewer: Viewer) -> dict[str, Any]:
     """The table as one viewer may know it, as JSON values.
 
     Stacks list slots, bottom first; a card that no shuffle has sealed yet is `-1 - place`, with its
@@ -68,7 +62,7 @@ def snapshot(table: Table, viewer: Viewer | Audience) -> dict[str, Any]:
     return state
 
 
-def _round_view(round_: Round, viewer: Viewer | Audience) -> dict[str, Any]:
+def _round_view(round_: Round, viewer: Viewer) -> dict[str, Any]:
     stacks = {name: list(cards) for name, cards in sorted(round_.stacks.items())}
     if round_.shuffle is not None:
         # Between the swaps and the seal, the stack's current order would reveal the hidden j.
@@ -91,8 +85,6 @@ def _round_view(round_: Round, viewer: Viewer | Audience) -> dict[str, Any]:
         "ahead": [[seat, digest.hex()] for seat, digest in sorted(round_.early_digests.items())],
         "withheld": sorted(round_.withheld),
     }
-    if viewer is BROADCAST:
-        view["known"] = [[seat, sorted(slots)] for seat, slots in sorted(round_.known.items())]
     shuffle = round_.shuffle
     if shuffle is not None:
         view["shuffle"] = {

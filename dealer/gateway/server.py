@@ -199,7 +199,6 @@ class Gateway:
             await self._close_ports()
             raise
         works = [self._keepalive(), self._hosts.run(), self._measure_lag()]
-        works.append(self.context.broadcasts.run())
         if OPERATOR in self._listeners:
             works.append(self.probe.run())
         self._tasks += map(asyncio.get_running_loop().create_task, works)

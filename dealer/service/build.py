@@ -160,6 +160,7 @@ async def _background(service: Service, closer: AutoClose) -> AsyncIterator[None
     works.start(service.stats.watch_file(log))
     works.start(closer.run())
     works.start(service.openers.run())
+    works.start(service.broadcasts.run())
     try:
         yield
     finally:

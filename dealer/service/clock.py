@@ -44,7 +44,7 @@ class SteadyClock:
     start. It has to be read regularly.
     """
 
-    def __init__(self, wall: Clock, elapsed: Clock) -> None:
+    def __init__(self, wall: Clock, elapsed: Clock = elapsed_ms) -> None:
         self._wall, self._elapsed = wall, elapsed
         self._least = wall() - elapsed()
 

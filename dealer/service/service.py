@@ -24,7 +24,7 @@ from dealer.game.rules import PRACTICE, for_new_table
 from dealer.game.state import Round
 from dealer.projector.queries import FINISHED
 from dealer.projector.scheduler import ProjectionScheduler
-from dealer.service.clock import Clock, SteadyClock, elapsed_ms, utc_ms
+from dealer.service.clock import Clock, SteadyClock, utc_ms
 from dealer.service.commands.background_tasks import BackgroundTasks
 from dealer.service.commands.commit_stats import CommitStats
 from dealer.service.commands.executor import CommandExecutor
@@ -161,9 +161,15 @@ class Service:
         self.checkpoints = Checkpoints(log, self.lifecycle, self.executor, self.tasks, self.notices)
         self.consistency = ConsistencyProofs(log, self.damaged)
         self.past_states = PastStates(log, secrets_of_rounds, self.damaged)
-        clock = SteadyClock(options.clock, elapsed_ms)
         self.broadcasts = Broadcasts(
-            log, self.lifecycle, self.reader, self.executor, self.service_keys, self.tokens, clock
+            log,
+            self.lifecycle,
+            self.reader,
+            self.checkpoints,
+            self.notices,
+            self.service_keys,
+            self.tokens,
+            SteadyClock(options.clock),
         )
         self.openers = Openers(log, keys)
         self.lobby = Lobby(log, self.openers, per_network=options.per_network)

@@ -1,17 +1,15 @@
 /**
  * A table's broadcast, for commentators, streams and a big screen: all hands face up around the felt,
  * as late as the table's rule says. It has no controls, and follows on its own. With the parameter
- * `transparent` only cards and words are drawn, over what a stream has below. Without a link the host
- * gets the address with it, and nothing else: the host may be a player.
+ * `transparent` only cards and words are drawn, over what a stream has below.
  */
 
-import { savedOf } from "./audit/saved.js";
 import { draw } from "./audit/table_view.js";
 import { cardSign } from "./cards.js";
 import { connect } from "./client.js";
-import { byId, element, safeText, setAttribute, setText } from "./dom.js";
+import { byId, safeText, setAttribute, setText } from "./dom.js";
 import { loadPack, usePack } from "./packs.js";
-import { fetchPatiently, serverUrl, socketUrl, tableUrl } from "./server_url.js";
+import { socketUrl, tableUrl } from "./server_url.js";
 import { loadGame } from "./table/game.js";
 import { playedBy } from "./table/history.js";
 import { LogLines } from "./table/log_lines.js";
@@ -150,25 +148,13 @@ function fit(what) {
   }
 }
 
-/** The address with the link, for the host in whose browser this page has none; null for others. */
-async function linkOfHost() {
-  const { token } = savedOf(id);
-  if (token === null) return null;
-  const request = { jsonrpc: "2.0", id: 1, method: "broadcast.link", params: { table: id, token } };
-  const sent = { headers: { "content-type": "application/json" }, body: JSON.stringify(request) };
-  const answer = await fetchPatiently(serverUrl("rpc"), { method: "POST", ...sent });
-  const link = answer?.ok ? (await answer.json()).result?.link : undefined;
-  return link === undefined ? null : tableUrl(id, `/broadcast#${link}`);
-}
-
 async function begin() {
   setAttribute(document.documentElement, "data-transparent",
     new URLSearchParams(location.search).has("transparent"));
   const { hash } = location;
   if (hash.length > 1) return /^#[0-9a-f.]+$/.test(hash) ? follow() : say(words.invalid);
-  const link = await linkOfHost();
-  if (link === null) return say(words.invalid);
-  say(words.yours, " ", element("code", { dir: "ltr" }, link));
+  const { showToHost } = await import("./broadcast_link.js");
+  await showToHost(id, say);
 }
 
 addEventListener("resize", () => show());

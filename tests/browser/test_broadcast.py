@@ -16,6 +16,7 @@ from dealer.client import RemoteTable, connect
 from tests.browser.conftest import PHONE, OpenPage
 from tests.browser.geometry import expect_seen, resize
 from tests.browser.prepared_table import prepared_table
+from tests.browser.table_page import choose_game, close_invitation, shown_link
 from tests.browser.test_first_view import OVERFLOW
 from tests.harness.server_process import ServerProcess
 
@@ -197,5 +198,38 @@ async def test_the_host_finds_the_address_without_seeing_hands(server, open_page
     await expect(address).to_have_text(re.compile(rf"^http.*{table}/broadcast#[0-9a-f.]+$"))
     await expect(page.locator("#table-view")).to_be_hidden()
     await take_picture(page, "host")
-    stranger = await open_page(await address.inner_text(), size=HD)
+    link = await address.inner_text()
+    stranger = await open_page(link, size=HD)
     await expect(stranger.locator('.hand .card[data-face="up"]')).to_have_count(6)
+    # The link is taken back there, too, and another one made.
+    await page.get_by_role("button", name="Take back this link").click()
+    await expect(page.locator("#said")).to_contain_text("sees the table by that link any more")
+    await expect(stranger.locator("#said")).to_contain_text(INVALID)
+    await page.get_by_role("button", name="Make a new link").click()
+    await expect(address).to_be_visible()
+    assert await address.inner_text() != link
+
+
+async def test_a_table_for_commentators_is_opened_in_the_lobby(server, open_page, axe) -> None:
+    page = await open_page("/")
+    await choose_game(page)
+    await page.get_by_label("Your name").fill("Ada")
+    await page.get_by_text("Choose deck, seats and rules").click()
+    await page.get_by_label("Minutes until hands are shown to commentators").fill("5")
+    await axe(page)
+    await page.get_by_role("button", name="Open a table").click()
+    said = "Hands of this table are shown to commentators after 5 minutes."
+    invitation = page.get_by_role("dialog", name="Invite players")
+    await expect(invitation).to_contain_text(said)
+    invited = await shown_link(page)
+    await close_invitation(page)
+    invitee = await open_page(invited)
+    await expect(invitee.get_by_text(said)).to_be_visible()  # before they sit down
+    await page.get_by_role("button", name="Menu").click()
+    menu = page.get_by_role("dialog", name="Menu")
+    await expect(menu).to_contain_text(said)
+    await take_picture(page, "menu")
+    await menu.get_by_role("link", name="Link for commentators").click()
+    await expect(page.locator("#said code")).to_have_text(re.compile(r"/broadcast#[0-9a-f]+$"))
+    await take_picture(page, "link")
+    await axe(page)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos import game_under_faults
+from tests.chaos.broadcasts import watch_while_killed
 from tests.chaos.commits import play_while_cut
 from tests.chaos.hints import play_with_bad_hints
 from tests.chaos.history import check_linearizability
@@ -99,3 +100,10 @@ async def test_concurrent_commands_at_two_nodes_are_linearizable(tmp_path: Path)
     assert figures.faults == []
     assert figures.kills >= 1
     assert min(figures.granted, figures.conflicts, figures.sent_again, figures.questions) > 0
+
+
+async def test_a_broadcast_at_two_nodes_that_are_killed_shows_nothing_early(tmp_path: Path) -> None:
+    figures = await watch_while_killed(tmp_path, faults=5, seed=4)
+    assert figures.faults == []
+    assert min(figures.kills, figures.taken_back, figures.resumed, figures.refused) > 0
+    assert figures.shown > 2 * figures.events > 100

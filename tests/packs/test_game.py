@@ -126,6 +126,10 @@ def test_a_wrong_result_is_refused(result: Any, sentence: str) -> None:
         ({"rules": {"preset": "x"}}, "rules: The rules' preset must be one of"),
         ({"rules": {"preste": "free"}}, "rules: Unknown rule preste"),
         ({"rules": {"seats": 4}}, "rules: seats is not for a game file"),
+        (
+            {"rules": {"broadcast": 86_401}},
+            "rules: The rule 'broadcast' must be 0 to 86400 seconds, a whole number.",
+        ),
         ({"piles": [{"name": "стол", "title": "x"}]}, "piles, 1: name must be 1 to 32 printable"),
         ({"piles": [PILE, PILE]}, "piles: each name occurs once"),
         ({"piles": [PILE | {"spread": 1}]}, "piles, 1: spread must be true, false or"),

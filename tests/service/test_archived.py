@@ -12,6 +12,7 @@ import pytest
 from dealer.cli.commands.tables import archive_tables
 from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import Log
+from dealer.eventlog.services import HOST as HOST_LINK
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import Cosigner
@@ -196,3 +197,28 @@ async def test_a_row_that_says_another_thing_than_its_bundle_is_damage(
         return
     with pytest.raises(DatabaseDamaged, match=r"`archived` .* was altered"):
         await folder.open(record)
+
+
+@pytest.mark.parametrize("how", ["archive", "forget"])
+async def test_a_table_stays_in_the_log_until_its_broadcast_is_over(
+    service: Service, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Until then links to it show events that are still in the log; nothing else removes them."""
+    live_table, _ = await service.open_table({"preset": "free", "broadcast": 300})
+    await service.execute(live_table, TakeSeat("Ann"))
+    await service.execute(live_table, CloseTable(HOST))
+    link = await service.broadcasts.link(live_table, HOST_LINK)
+    async with await Log.open(url) as log:
+        archiving = archiver.Archiver(log, url, tmp_path, who="test", why="")
+        over = live_table.table.at + 300_000
+        given = (live_table.id, "Ann") if how == "forget" else (live_table.id,)
+        remove = partial(getattr(archiving, how), *given)
+        monkeypatch.setattr(archiver, "utc_ms", lambda: over - 1)
+        with pytest.raises(TableArchived, match=r"^The broadcast of this table is not over; "):
+            await remove()
+        assert not await asyncio.to_thread(archiving.file_of(live_table.id).exists)
+        await service.broadcasts.find(live_table.table_id, link)
+        monkeypatch.setattr(archiver, "utc_ms", lambda: over)
+        await remove()
+    with pytest.raises(TableArchived):
+        await service.broadcasts.find(live_table.table_id, link)

@@ -14,6 +14,7 @@ from typing import get_args
 from dealer.game.absence import HOST_TOKEN
 from dealer.game.events import SeatGivenUp, SeatTaken
 from dealer.game.state import SeatHolder
+from dealer.game.view import BROADCAST
 from dealer.gateway.presence.absence import Absences
 from dealer.gateway.presence.membership import Subscription
 from dealer.gateway.wire import protocol as wire
@@ -103,6 +104,8 @@ class Presence:
 
     def changed(self, live_table: LiveTable) -> None:
         """Schedule a notification: a connection or a seat of the table changed."""
+        if live_table.audience == BROADCAST:
+            return  # who watches is not at the table
         if live_table not in self._timers and not self._closed:
             loop = asyncio.get_running_loop()
             self._timers[live_table] = loop.call_later(DELAY, self._notify, live_table)

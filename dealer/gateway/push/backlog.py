@@ -18,6 +18,7 @@ from typing import get_args
 
 from dealer.backoff import around
 from dealer.errors import (
+    BadToken,
     DatabaseLocked,
     DatabaseUnavailable,
     Overloaded,
@@ -25,7 +26,7 @@ from dealer.errors import (
     Unavailable,
 )
 from dealer.game.events import CHECKPOINT_TYPES, SeatGivenUp
-from dealer.game.view import SPECTATOR, Viewer
+from dealer.game.view import BROADCAST, SPECTATOR, Audience, Viewer
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
@@ -163,6 +164,7 @@ class Backlog:
 
     async def _send_when_readable(self, subscription: Subscription, begins: bool) -> bool:
         """Send the backlog; False if the connection was closed because it cannot be read."""
+        code = CloseCode.TRY_AGAIN_LATER
         while True:
             try:
                 if begins:
@@ -176,13 +178,16 @@ class Backlog:
             except TableArchived:
                 reason = "this table was closed and archived"
                 break
+            except BadToken:
+                code, reason = CloseCode.KEY_REVOKED, "this broadcast link was taken back"
+                break
             except Exception as error:
                 table, reason = subscription.live_table, "the log cannot be read at the moment"
                 self._log_throttle.say_error(
                     error, "a table could not be read from the log", table=table.table_id
                 )
                 break
-        subscription.transport.close_with(CloseCode.TRY_AGAIN_LATER, reason)
+        subscription.transport.close_with(code, reason)
         return False
 
     async def _send_all(self, subscription: Subscription) -> None:
@@ -227,11 +232,12 @@ class Backlog:
             # Later events may be private to the next player at the seat.
             entries = [entry for entry in entries if entry.version <= left]
         notes: dict[int, str] = {}
-        if any(entry.type in CHECKPOINT_TYPES for entry in entries):
+        if live_table.audience == BROADCAST:  # cosignatures are not for it
+            notes = dict([await self._service.checkpoints.head(live_table)])
+        elif any(entry.type in CHECKPOINT_TYPES for entry in entries):
             notes = dict(await self._service.log.checkpoints(live_table.id, after=after))
-        subscription.transport.write(
-            _chunk_frames(live_table.table_id, entries, notes, subscription.viewer)
-        )
+        sees = subscription.viewer or live_table.audience
+        subscription.transport.write(_chunk_frames(live_table.table_id, entries, notes, sees))
         subscription.cursor = entries[-1].version
         if left is not None:
             self.lose_seat(subscription)
@@ -287,7 +293,7 @@ def seats_left(entries: Iterable[EventRecord]) -> dict[int, int]:
 
 
 def _chunk_frames(
-    table: str, entries: Sequence[EventRecord], notes: dict[int, str], viewer: Viewer
+    table: str, entries: Sequence[EventRecord], notes: dict[int, str], viewer: Viewer | Audience
 ) -> bytes:
     """The frames of many appends, with each checkpoint of `notes` after the events it covers."""
     frames, run = b"", []

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 
 from dealer.game.state import SeatHolder
-from dealer.game.view import SPECTATOR, Viewer
+from dealer.game.view import Viewer
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.presence.absence import Absences
@@ -102,7 +102,7 @@ class Broadcaster:
                 seats_change = True
         before, last = entries[0].version - 1, entries[-1].version
         left = seats_left(entries) if seats_change else None
-        common = wire.event_frame(entries, SPECTATOR) + notes
+        common = wire.event_frame(entries, live_table.audience) + notes
 
         # 3. Write, to those that have had every event before these. A task sends the others what
         # they miss, with these: from here on only `cursor` says what a client was sent.

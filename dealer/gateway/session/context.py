@@ -14,7 +14,6 @@ from dealer.gateway.presence.absence import Absences
 from dealer.gateway.presence.presence import Presence
 from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
-from dealer.gateway.push.broadcasts import BroadcastViewers
 from dealer.gateway.push.feeds import Feeds
 from dealer.gateway.rate_limit.budgets import Budgets
 from dealer.gateway.rate_limit.cpu_time import LongAnswers
@@ -64,7 +63,6 @@ class GatewayContext:
     backlog: Backlog = field(init=False)
     broadcaster: Broadcaster = field(init=False)
     feeds: Feeds = field(init=False)
-    broadcasts: BroadcastViewers = field(init=False)
 
     def __post_init__(self) -> None:
         service, clock = self.service, self.clock
@@ -81,9 +79,6 @@ class GatewayContext:
             limits=self.limits,
             metrics=self.metrics,
             clock=clock,
-        )
-        self.broadcasts = BroadcastViewers(
-            service, self.long_answers, self.tasks, self.log_throttle, self.limits.chunk
         )
         self.broadcaster = Broadcaster(
             service, self.backlog, self.presence, self.absences, metrics=self.metrics

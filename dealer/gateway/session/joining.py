@@ -14,7 +14,7 @@ from dealer.game.rules import BROADCAST
 from dealer.game.state import Round
 from dealer.gateway.presence.membership import Membership, require_right
 from dealer.gateway.rate_limit import costs
-from dealer.gateway.session.broadcasting import watch_broadcast
+from dealer.gateway.session import broadcasting
 from dealer.gateway.session.commands import deck_codes
 from dealer.gateway.session.repeats import command_key
 from dealer.gateway.session.seating import seat_for
@@ -190,7 +190,7 @@ async def table_watch(session: Session, call: Call) -> None:
     """Watch a table without a seat, from now on or from after the last version seen."""
     q: p.TableWatch = call.params
     if q.link is not None:
-        await watch_broadcast(session, call, q.link)
+        await broadcasting.watch(session, call, q.link)
         return
     membership = await session.find(q.table, token=q.token)
     membership.require_watching()

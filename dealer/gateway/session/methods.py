@@ -124,14 +124,10 @@ METHODS: dict[str, Method] = {
     ),
     "table.note": Method(p.TableNote, build=c.note, rule="annotate", right="open"),
     "broadcast.link": Method(
-        p.OfTable, (r.BroadcastLink,), broadcasting.broadcast_link, right="broadcast", host=True
+        p.OfTable, (r.BroadcastLink,), broadcasting.link, right="broadcast", host=True
     ),
     "broadcast.revoke": Method(
-        p.OfTable,
-        (r.BroadcastRevoked,),
-        broadcasting.broadcast_revoke,
-        right="broadcast",
-        host=True,
+        p.OfTable, (r.BroadcastRevoked,), broadcasting.revoke, right="broadcast", host=True
     ),
     "table.open": Method(p.TableOpen, (r.Opened,), joining.table_open, right="open"),
     "table.join": Method(p.TableJoin, (r.Joined,), joining.table_join, rule="join"),

@@ -9,7 +9,6 @@ from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.presence.membership import Membership, Subscription
-from dealer.gateway.push.broadcasts import BroadcastViewer
 from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.session.answers import Answers
@@ -52,7 +51,7 @@ class Session:
         self.repeatable = RepeatableAnswers()
         self.memberships: dict[str, Membership] = {}
         self.default: Membership | None = None
-        self.broadcasts: dict[str, BroadcastViewer] = {}
+        self.broadcasts: dict[str, Subscription] = {}
         self.connection_budget = transport.budget.begin_connection(context.clock())
 
     def identify(self, key: str) -> None:
@@ -85,8 +84,8 @@ class Session:
         self.transport.budget.end_connection(self.connection_budget, self.context.clock())
         for membership in tuple(self.memberships.values()):
             self.leave(membership)
-        for viewer in self.broadcasts.values():
-            self.context.broadcasts.remove(viewer)
+        for subscription in self.broadcasts.values():
+            self.context.backlog.end(subscription)
         if self.feed is not None:
             self.context.feeds.end(self.feed)
 
@@ -172,6 +171,15 @@ class Session:
                 f"This connection is at {bound} tables, the maximum; leave one of them first."
             )
         self.leave(over)
+
+    def watch(self, broadcast: LiveTable) -> Subscription:
+        """Subscribe to a broadcast, instead of an earlier one of the table; nothing is sent yet."""
+        if broadcast.table_id in self.broadcasts:
+            self.context.backlog.end(self.broadcasts.pop(broadcast.table_id))
+        self.require_room()
+        subscription = self.context.broadcaster.subscribe(self.transport, Membership(broadcast))
+        self.broadcasts[broadcast.table_id] = subscription
+        return subscription
 
     def become_host(self, membership: Membership) -> None:
         """Act with the host token of a table from now on."""

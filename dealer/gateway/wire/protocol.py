@@ -19,6 +19,7 @@ from msgspec import Meta, Raw, Struct
 
 from dealer import errors
 from dealer.eventlog.rows import EVERYONE
+from dealer.game.state import SeatHolder
 from dealer.game.view import BROADCAST, Audience, Viewer
 from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.faults import said, unknown_method
@@ -285,15 +286,14 @@ def event_frame(entries: Sequence[EventRecord], viewer: Viewer | Audience) -> by
     An event is its leaf unchanged, plus the private face that it shows to the viewer's seat, in a
     broadcast to any seat, or the opening of what people wrote in it.
     """
-    all_faces = viewer is BROADCAST
-    seat, since = (None, 0) if viewer is None or viewer is BROADCAST else viewer
+    seat, since = viewer if isinstance(viewer, SeatHolder) else (None, 0)
     texts: list[str] = []
     for entry in entries:
         if entry.seat == EVERYONE:
             texts.append(f'{entry.leaf[:-1]},"opened":{entry.private}}}')
         # A player who took the seat after the event may not see what it showed to the one before.
         elif entry.seat is not None and (
-            all_faces or (entry.seat == seat and since < entry.version)
+            viewer == BROADCAST or (entry.seat == seat and since < entry.version)
         ):
             texts.append(f'{entry.leaf[:-1]},"private":{entry.private}}}')
         else:

@@ -32,6 +32,7 @@ Audience = Annotated[
 TableName = Annotated[str, Meta(title="TableName", min_length=1, max_length=NAME_MAX)]
 SeatCount = Annotated[int, Meta(title="SeatCount", ge=1, le=rules.SEATS_MAX)]
 PackName = Annotated[str, Meta(title="PackName", pattern="^[a-z0-9-]{1,64}$")]
+BroadcastDelay = Annotated[int, Meta(title="BroadcastDelay", ge=0, le=rules.BROADCAST_MAX)]
 _WAIT = Meta(title="WaitMs", ge=rules.WAIT_MS_MIN, le=rules.WAIT_MS_MAX)
 
 
@@ -83,16 +84,7 @@ class Rules(Struct, rename=lambda name: name.rstrip("_")):
         InsecureTestDeck | None, "for tests, at a server with `--insecure-test-decks` only"
     ] = None
     broadcast: Annotated[
-        Annotated[
-            int,
-            Meta(
-                title="BroadcastDelay",
-                ge=0,
-                le=rules.BROADCAST_MAX,
-                description="Up to a day, in seconds.",
-            ),
-        ]
-        | None,
+        BroadcastDelay | None,
         "seconds after which hands are shown by broadcast links; without it they never are",
     ] = None
     practice: Annotated[

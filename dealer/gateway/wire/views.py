@@ -92,16 +92,6 @@ class RoundView(TypedDict):
     withheld: Annotated[
         list[int], "seats that are left out of shuffles, because they withheld a reveal"
     ]
-    known: NotRequired[
-        Annotated[
-            list[
-                Annotated[
-                    tuple[int, list[int]], Meta(title="KnownSlots", description="A seat and slots.")
-                ]
-            ],
-            "[seat, slots] that each player has seen; only in a broadcast",
-        ]
-    ]
     shuffle: NotRequired[Annotated[ShuffleView, "the shuffle that waits for random bytes"]]
 
 

@@ -6,7 +6,7 @@ stays valid across restarts and becomes invalid when its player leaves the seat.
 to another seat keeps the token: the table's state knows who moved.
 
     host.<mac>    seat.<seat>.<since>.<mac>    invitation: <mac>, half as long
-    broadcast link: <number>.<mac, half as long>, valid while the number is in `broadcast_link`
+    broadcast link: <mac, half as long>, valid while its number is in `broadcast_link`
 
 A ticket is a service's statement that a user may take a seat at one table, once:
 
@@ -38,8 +38,6 @@ from dealer.service.tables.live_table import LiveTable
 
 _SEAT = re.compile(r"seat\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,15})\.[0-9a-f]{64}")
 
-_LINK = re.compile(r"([1-9][0-9]{0,18})\.[0-9a-f]{32}")
-
 
 class Tokens:
     """Computes and verifies tokens; `key` is 32 bytes, `table` an id of 16 bytes."""
@@ -65,14 +63,7 @@ class Tokens:
 
     def broadcast(self, table: bytes, number: int) -> str:
         """The broadcast link of this number."""
-        return f"{number}.{self._mac(table, f'broadcast.{number}')[:32]}"
-
-    def broadcast_number(self, table: bytes, link: str) -> int | None:
-        """The number of a broadcast link of this table; None for any other text."""
-        if not (match := _LINK.fullmatch(link)):
-            return None
-        number = int(match[1])
-        return number if compare_digest(self.broadcast(table, number), link) else None
+        return self._mac(table, f"broadcast.{number}")[:32]
 
     def actor(self, table: bytes, state: Table, token: str) -> Actor:
         """The sender that this token authenticates; BadToken if it does none, or no longer."""

@@ -1,35 +1,39 @@
-"""Broadcasts: the links to them, and how far each has come.
+"""Broadcasts: tables as they were some time ago, and the links by which they are watched.
 
 A table with the rule `broadcast` may be watched by a link that shows what each player has seen,
-that many seconds after its event. The version of a `Broadcast` is the newest one that is old enough
-by the server's clock, and never goes back. Its viewers are sent what follows from the events up to
-there and nothing else: not how far the table is, who is connected, or who cosigned.
+that many seconds after its event. For the gateway a `Broadcast` is a live table of its own, whose
+`committed` is the newest version that is old enough by the server's clock, and never goes back. So
+its subscribers are sent what follows from the events up to there and nothing else: not how far the
+table is, who is connected, or who cosigned.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from hmac import compare_digest
+from itertools import takewhile
 
-from dealer.errors import BadRequest, BadToken, DatabaseDamaged, UnknownTable
-from dealer.eventlog import EventRecord, Log
-from dealer.eventlog import services as stored
+from dealer.backoff import Polls
+from dealer.errors import BadRequest, BadToken, DatabaseDamaged, DealerError, UnknownTable
+from dealer.eventlog import EventRecord, Log, services
 from dealer.eventlog.services import HOST, StoredLink
-from dealer.proof.tree import Tree
+from dealer.game.events import CHECKPOINT_TYPES
+from dealer.game.state import Table
+from dealer.game.view import BROADCAST, Audience, Viewer
 from dealer.service.clock import Clock
-from dealer.service.commands.executor import CommandExecutor
 from dealer.service.commands.table_lifecycle import TableLifecycle
 from dealer.service.identity.service_keys import ServiceKeys
 from dealer.service.identity.tokens import TokenKeys
+from dealer.service.reading.checkpoints import Checkpoints
 from dealer.service.tables.event_reader import EventReader
-from dealer.service.tables.live_table import LiveTable
+from dealer.service.tables.execution import may_pass, report
+from dealer.service.tables.live_table import CommitNotice, LiveTable, Notices
 
-SLICE = 256  # events that are read ahead, at most
-POLL_SECONDS = 0.25  # until a table is looked at again of which everything is shown
-LONGEST_WAIT = 60.0  # seconds until the clock is read again, which may have been set
+SLICE = 256  # events that are shown in one step of the loop, at most
+TICK_SECONDS = 0.25  # between two looks at what is old enough, and at which links are valid
 
 NO_BROADCAST = (
     "There is no broadcast with this link: it is incomplete, of another table, or was taken back; "
@@ -37,42 +41,32 @@ NO_BROADCAST = (
 )
 
 
-@dataclass(slots=True, eq=False)
-class Broadcast:
-    """One table's broadcast; `tree` has the leaves that are shown.
+@dataclass(slots=True, eq=False, kw_only=True)
+class Broadcast(LiveTable):
+    """What is shown of `source`; of its state it has only what readers of events need.
 
-    `ahead` are the next events, which may not be shown yet; `ready` is set once all that is old
-    enough was found.
+    The next event is of `next_at`, 0 if it was not read. `reading` is held while it is read.
     """
 
-    live_table: LiveTable
-    delay_ms: int
-    tree: Tree = field(default_factory=Tree)
-    ahead: deque[EventRecord] = field(default_factory=deque)
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def version(self) -> int:
-        """The newest version that is shown; 0 before the broadcast has begun."""
-        return self.tree.size
+    source: LiveTable
+    audience: Viewer | Audience = BROADCAST
+    next_at: int = 0
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+@dataclass(slots=True, eq=False)
 class Broadcasts:
     """The broadcasts of the tables in `log`; `clock` decides what is old enough."""
 
-    def __init__(
-        self,
-        log: Log,
-        lifecycle: TableLifecycle,
-        reader: EventReader,
-        executor: CommandExecutor,
-        keys: ServiceKeys,
-        tokens: TokenKeys,
-        clock: Clock,
-    ) -> None:
-        self._log, self._lifecycle, self._reader = log, lifecycle, reader
-        self._executor, self._keys, self._tokens = executor, keys, tokens
-        self.clock = clock
+    log: Log
+    lifecycle: TableLifecycle
+    reader: EventReader
+    checkpoints: Checkpoints
+    notices: Notices
+    keys: ServiceKeys
+    tokens: TokenKeys
+    clock: Clock
+    watched: dict[StoredLink, Broadcast] = field(default_factory=dict)
 
     # Links
 
@@ -83,59 +77,91 @@ class Broadcasts:
                 "This table was opened without the rule `broadcast`, so its hands are never shown; "
                 "open another table with that rule."
             )
-        link = StoredLink(live_table.id, owner, 1 + secrets.randbelow(2**62))
-        number = await self._log.run_in_transaction(stored.add_broadcast_link, link)
-        return self._tokens.of(live_table.table.key).broadcast(live_table.id, number)
+        new = StoredLink(live_table.id, owner, 1 + secrets.randbelow(2**62))
+        return self._text(live_table, await self.log.run_in_transaction(services.add_link, new))
 
     async def take_back(self, live_table: LiveTable, owner: int) -> bool:
         """Make the owner's link invalid, at every node within a second; whether there was one."""
-        remove = stored.remove_broadcast_link
-        return await self._log.run_in_transaction(remove, live_table.id, owner)
+        return await self.log.run_in_transaction(services.remove_link, live_table.id, owner)
 
-    async def find(self, table: str, link: str) -> tuple[LiveTable, StoredLink]:
-        """The table that a link is of; BadToken if it is none of this table, or no longer."""
+    async def find(self, table: str, text: str) -> Broadcast:
+        """What a link shows; BadToken if it is none of this table, or no longer."""
         try:
-            live_table = await self._lifecycle.load(table)
+            source = await self.lifecycle.load(table)
         except UnknownTable:
             raise BadToken(NO_BROADCAST) from None
-        number = self._tokens.of(live_table.table.key).broadcast_number(live_table.id, link)
-        found = [one for one in await self.valid([live_table.id]) if one.number == number]
-        if not found:
-            raise BadToken(NO_BROADCAST)
-        return live_table, found[0]
+        for link in await self._valid([source.id]):
+            if compare_digest(self._text(source, link).encode(), text.encode()):
+                if link not in self.watched:
+                    source.holds += 1
+                    self.watched[link] = Broadcast(source.id, source.table_id, source=source)
+                return self.watched[link]
+        raise BadToken(NO_BROADCAST)
 
-    async def valid(self, tables: Collection[bytes]) -> set[StoredLink]:
+    async def _valid(self, tables: Collection[bytes]) -> set[StoredLink]:
         """The links to these tables that are valid, as is the key that they were made with."""
-        links = await stored.broadcast_links(self._log, tuple(tables))
-        return {link for link in links if link.owner == HOST or self._keys.of_number(link.owner)}
+        links, of_key = await services.links(self.log, tuple(tables)), self.keys.of_number
+        return {link for link in links if link.owner == HOST or of_key(link.owner)}
 
-    # Events
+    def _text(self, live_table: LiveTable, link: StoredLink) -> str:
+        return self.tokens.of(live_table.table.key).broadcast(live_table.id, link.number)
 
-    async def due(self, broadcast: Broadcast) -> list[EventRecord]:
-        """The next events that are old enough, which are shown from now on; none: all are shown.
+    # What is shown
 
-        Raises what reading does.
-        """
-        live_table, ahead, due = broadcast.live_table, broadcast.ahead, list[EventRecord]()
-        live_table.require_here()
-        if live_table.committed < broadcast.version + len(ahead):
+    async def run(self) -> None:
+        """Keep all that is watched up to date while its link is valid, until cancelled."""
+        await Polls(self._tick).run(TICK_SECONDS)
+
+    async def _tick(self) -> None:
+        self.clock()  # read regularly, or a step forward counts as time that has passed
+        for link in [link for link, each in self.watched.items() if not each.subscribers]:
+            self._drop(link)
+        watched = tuple(self.watched.items())
+        valid = await self._valid({link.table for link, _ in watched}) if watched else ()
+        for link, broadcast in watched:
+            try:
+                if link not in valid:
+                    raise BadToken(NO_BROADCAST)
+                if not broadcast.reading.locked():  # else the others need not wait for this one
+                    await self.advance(broadcast)
+            except Exception as error:
+                if not isinstance(error, DealerError):
+                    report("showing a broadcast failed", error)
+                if not may_pass(error):
+                    self._drop(link)
+                    broadcast.begin_reload()
+                    broadcast.give_up(error)
+                    self.notices.send(broadcast, CommitNotice([], [], reset=True))
+
+    def _drop(self, link: StoredLink) -> None:
+        self.watched.pop(link).source.holds -= 1
+
+    async def advance(self, broadcast: Broadcast) -> None:
+        """Show all that is old enough by now; raises what reading does."""
+        async with broadcast.reading:
+            while due := await self._due(broadcast):
+                for entry in due:
+                    broadcast.add_leaf(entry.leaf)
+                broadcast.committed = broadcast.table.version = due[-1].version
+                signed = any(entry.type in CHECKPOINT_TYPES for entry in due)
+                notes = [await self.checkpoints.head(broadcast)] if signed else []
+                self.notices.send(broadcast, CommitNotice(due, notes))
+                await asyncio.sleep(0)
+
+    async def _due(self, broadcast: Broadcast) -> list[EventRecord]:
+        """The next events that are old enough."""
+        source, shown = broadcast.source, broadcast.committed
+        source.require_here()
+        if source.committed < shown:
             raise DatabaseDamaged("The log was rewound to before what a broadcast has shown.")
-        if not ahead:
-            ahead += await self._reader.entries(live_table, broadcast.version, SLICE)
-        oldest = self.clock() - broadcast.delay_ms
-        while ahead and ahead[0].at <= oldest:
-            due.append(ahead.popleft())
-            broadcast.tree.add(due[-1].leaf.encode())
+        of = source.table
+        broadcast.table = Table(
+            shown, origin=of.origin, key=of.key, round_versions=of.round_versions
+        )
+        seconds = of.rules.broadcast
+        if seconds is None or broadcast.next_at > (oldest := self.clock() - 1000 * seconds):
+            return []
+        entries = await self.reader.entries(source, shown, SLICE)
+        due = list(takewhile(lambda entry: entry.at <= oldest, entries))
+        broadcast.next_at = entries[len(due)].at if len(due) < len(entries) else 0
         return due
-
-    def seconds_to_wait(self, broadcast: Broadcast) -> float:
-        """How long it takes until the next event is old enough, or until there may be one."""
-        if not broadcast.ahead:
-            return POLL_SECONDS
-        due = broadcast.ahead[0].at + broadcast.delay_ms - self.clock()
-        return min(max(due, 1) / 1000, LONGEST_WAIT)
-
-    def head(self, broadcast: Broadcast) -> str:
-        """A signed head over what is shown, without cosignatures: they may be newer."""
-        root = broadcast.tree.root()
-        return self._executor.sign(broadcast.live_table, broadcast.version, root)

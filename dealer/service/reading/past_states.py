@@ -18,7 +18,7 @@ from dealer.game.events import LASTING_TYPES
 from dealer.game.insecure_deck import RULE as INSECURE_DECK
 from dealer.game.rules import PRACTICE, SOURCE
 from dealer.game.state import Round, SeatHolder, Table, evolve
-from dealer.game.view import SPECTATOR, Audience, Viewer, snapshot
+from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.service.tables.archive import require_here
 from dealer.service.tables.decks import RULE as DECKS
 from dealer.service.tables.live_table import LiveTable
@@ -107,7 +107,7 @@ class PastStates:
         return version - (opened[-1] if opened else 0)
 
     async def view(
-        self, live_table: LiveTable, version: int, viewer: Viewer | Audience | int, *, pause: Pause
+        self, live_table: LiveTable, version: int, viewer: Viewer | int, *, pause: Pause
     ) -> dict[str, Any]:
         """The table at `version` as `viewer` could see it then, with the salts of its cards.
 

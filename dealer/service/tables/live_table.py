@@ -71,6 +71,7 @@ from dealer.eventlog.seat_subjects import Subjects
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
+from dealer.game.view import SPECTATOR, Audience, Viewer
 from dealer.proof.tree import Tree
 from dealer.service.tables import execution as executions
 from dealer.service.tables.round_secret import RoundSecret
@@ -161,6 +162,7 @@ class LiveTable:
     failed_reads: int = 0  # reloads that could not read the log
     timer: TimerHandle | None = None
     subscribers: set[Any] = field(default_factory=set)  # the gateway's subscriptions
+    audience: Viewer | Audience = SPECTATOR  # who those without a seat are
     holds: int = 0  # callers that keep it in memory
     weight: int = 0  # its size as the table cache counted it, and the version at that time
     weighed_at: int = 0

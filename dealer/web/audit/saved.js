@@ -10,12 +10,13 @@ const KEY = /^[0-9a-f]{64}$/;
  * What the client has stored of a table.
  *
  * @param {string} table
- * @returns {{ key: string | null, token: string | null, notes: string[] }}
+ * @returns {{ key: string | null, token: string | null, tokens: string[], notes: string[] }}
  */
 export function savedOf(table) {
   const { key = null, token, host_token: hostToken } = read(table, "seat") ?? {};
   const heads = read(table, "heads") ?? [];
-  return { key, token: token ?? hostToken ?? null, notes: heads.map(({ note }) => note) };
+  const tokens = [token, hostToken].filter(Boolean);
+  return { key, token: tokens[0] ?? null, tokens, notes: heads.map(({ note }) => note) };
 }
 
 function read(table, name) {

@@ -36,6 +36,7 @@ export class Choices {
   #invited = element("input", { type: "checkbox", name: "invited" });
   #watched = element("input", { type: "checkbox", name: "watched", checked: true });
   #collects = element("input", { type: "checkbox", name: "collects" });
+  #broadcast = element("input", { name: "broadcast", type: "number", min: 0, max: 1440 });
 
   /**
    * @param {object} start
@@ -83,6 +84,7 @@ export class Choices {
       choice(this.#invited, texts.invited),
       choice(this.#watched, texts.watched),
       choice(this.#collects, texts.collects),
+      field(texts.broadcast, this.#broadcast, { class: "field wide" }),
     ));
   }
 
@@ -189,6 +191,7 @@ export class Choices {
       ...(this.#listed.checked ? {} : { listed: false }),
       ...(this.#invited.checked ? { join: "invite" } : {}),
       ...(this.#watched.checked ? {} : { watch: "nobody" }),
+      ...(this.#broadcast.value === "" ? {} : { broadcast: 60 * this.#broadcast.valueAsNumber }),
       collect: this.#collects.checked ? "host" : "nobody",
     };
   }

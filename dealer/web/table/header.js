@@ -101,6 +101,7 @@ export class Header {
             { download: `${table.id}.jsonl` }),
           ...actions("becomeHost", "closeRound"),
           broadcast && element("p", { class: "muted" }, broadcast),
+          broadcast && table.host && link(tableUrl(table.id, "/broadcast"), texts.broadcastLink),
           hostCollects(table) && element("p", { class: "muted" }, texts.hostCollects),
         ]),
         group(ofView, [
