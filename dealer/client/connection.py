@@ -47,7 +47,7 @@ KEY_REFUSED = 4401
 _SUCH = "its address is like ws://127.0.0.1:8080/ws, or wss://dealer.example/ws."
 
 FINAL = {
-    KEY_REFUSED: "The server no longer accepts this client's key.",
+    KEY_REFUSED: "The server no longer accepts this client's key or link.",
     4403: "The server does not admit this client.",
     4408: "The server closed the connection because no request came in time.",
     4409: "A newer connection has taken over this seat.",

@@ -359,6 +359,7 @@ async def test_nothing_comes_early_at_another_node_or_after_a_restart(
     for viewer in viewers:
         await viewer.until_version(newest)
     assert viewers[0].events == viewers[1].events == viewers[2].events
+    assert (await table.host.call("table.presence"))["watching"] == 0  # those of no node count
     await table.host.call("broadcast.revoke")
     for viewer in viewers:
         assert await viewer.wait_closed() == CloseCode.KEY_REVOKED

@@ -41,7 +41,7 @@ import { IN_BROWSER, jittered, now, randomId } from "./timing.js";
 const KEY_REFUSED = 4401;
 const FINAL_CODES = {
   1009: "The message is longer than the server accepts.",
-  4401: "The server no longer accepts this client's key.",
+  4401: "The server no longer accepts this client's key or link.",
   4403: "The server does not admit this client.",
   4408: "The server closed the connection because the client sent no request in time.",
   4409: "A newer connection has taken over this seat.",

@@ -64,7 +64,7 @@ async def test_a_revoked_key_ends_the_connection(service, gateway, clients) -> N
     )
     await clients.run("return its.house.tables()")
     await revoke_key(service)
-    sentence = "The server no longer accepts this client's key."
+    sentence = "The server no longer accepts this client's key or link."
     assert await ended == ["SessionEnded", 4401, sentence]
 
 
