@@ -39,7 +39,7 @@ class CloseCode(Code):
         1013,
         "The log cannot be read, or the table was archived: reconnect later, and resume.",
     )
-    KEY_REVOKED = 4401, "The service key of the connection was revoked; final."
+    KEY_REVOKED = 4401, "The service key or broadcast link of the connection was revoked; final."
     NO_REQUEST = 4408, "No request arrived in time; final."
     SUPERSEDED = 4409, "A newer connection took the same seat; final."
     TOO_SLOW = 4508, "The client did not read, or answer pings, in time: reconnect, and resume."
