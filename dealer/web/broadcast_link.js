@@ -4,9 +4,9 @@
  */
 
 import { savedOf } from "./audit/saved.js";
-import { element } from "./dom.js";
+import { byId, element, setText } from "./dom.js";
 import { fetchPatiently, serverUrl, tableUrl } from "./server_url.js";
-import { audit } from "./texts.js";
+import { audit, table } from "./texts.js";
 
 const words = audit.broadcast;
 
@@ -19,11 +19,15 @@ const words = audit.broadcast;
 export async function showToHost(id, say) {
   const { link } = await ask(id, "broadcast.link");
   if (link === undefined) return say(words.invalid);
-  say(words.yours, " ", element("code", { dir: "ltr" }, tableUrl(id, `/broadcast#${link}`)),
+  const sayTitled = (...sentence) => {
+    say(...sentence);
+    setText(byId("name"), table.broadcastLink);
+  };
+  sayTitled(words.yours, " ", element("code", { dir: "ltr" }, tableUrl(id, `/broadcast#${link}`)),
     button(words.takeBack, async () => {
       const { revoked } = await ask(id, "broadcast.revoke");
       if (revoked === undefined) return; // the button is there as before
-      say(words.takenBack, " ", button(words.makeNew, () => showToHost(id, say)));
+      sayTitled(words.takenBack, " ", button(words.makeNew, () => showToHost(id, say)));
     }));
 }
 

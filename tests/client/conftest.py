@@ -352,6 +352,7 @@ class RealServer:
         key = await load_house_keys(log, key_file(self._url), fresh=b"\x07" * 32)
         service = Service(log, key)
         stack.push_async_callback(service.close)
+        stack.callback(asyncio.create_task(service.broadcasts.run()).cancel)
         bounds = Limits(**(NO_RATES | {"closing": 0.2, "drain": 3.0} | limits))
         self.gateway = await stack.enter_async_context(
             serve(service, port=self.port, limits=bounds)

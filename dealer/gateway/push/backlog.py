@@ -164,7 +164,6 @@ class Backlog:
 
     async def _send_when_readable(self, subscription: Subscription, begins: bool) -> bool:
         """Send the backlog; False if the connection was closed because it cannot be read."""
-        code = CloseCode.TRY_AGAIN_LATER
         while True:
             try:
                 if begins:
@@ -179,15 +178,16 @@ class Backlog:
                 reason = "this table was closed and archived"
                 break
             except BadToken:
-                code, reason = CloseCode.KEY_REVOKED, "this broadcast link was taken back"
-                break
+                reason = "this broadcast link was taken back"
+                subscription.transport.close_with(CloseCode.KEY_REVOKED, reason)
+                return False
             except Exception as error:
                 table, reason = subscription.live_table, "the log cannot be read at the moment"
                 self._log_throttle.say_error(
                     error, "a table could not be read from the log", table=table.table_id
                 )
                 break
-        subscription.transport.close_with(code, reason)
+        subscription.transport.close_with(CloseCode.TRY_AGAIN_LATER, reason)
         return False
 
     async def _send_all(self, subscription: Subscription) -> None:

@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-async def test_a_commentator_sees_all_hands_and_follows(clients, server):
+async def test_a_commentator_sees_all_hands_and_follows(clients, real_server):
     result = await clients.run(
         """
         const { connect } = client;
@@ -29,7 +29,7 @@ async def test_a_commentator_sees_all_hands_and_follows(clients, server):
         return { hands, own: [ann.hand, bob.hand], deck: [...deck], watching: table.presence.size,
                  revoked, again, wrong };
         """,
-        url=server.url,
+        url=real_server.url,
     )
     assert result["hands"] == result["own"]
     assert [len(hand) for hand in result["hands"]] == [2, 1]
