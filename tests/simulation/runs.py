@@ -76,10 +76,7 @@ def run_seed(seed: int, *, kind: str = "whole") -> Found:
 def run_seeds(seeds: Iterable[int], *, jobs: int = 1, kind: str = "whole") -> Iterator[Found]:
     """The results of these seeds, in any order if there are several `jobs`."""
     work = partial(run_seed, kind=kind)
-    if jobs == 1:
-        prepare_process()
-        yield from map(work, seeds)
-        return
+    # Also for one job: a process that runs thousands keeps some of each, and they fill the memory.
     context = get_context("spawn")
     recycle = max(1, RECYCLE_EVERY[kind] // CHUNK[kind])
     with context.Pool(jobs, prepare_process, maxtasksperchild=recycle) as pool:
