@@ -26,6 +26,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.keys import key_file, load_house_keys
 from dealer.game.cards import build
 from dealer.game.commands import FinishShuffle
+from dealer.game.state import Table
 from dealer.gateway import Limits, serve
 from dealer.gateway.presence.presence import Presence
 from dealer.proof.round_keys import player_digest
@@ -36,6 +37,7 @@ from tests.harness.limits import NO_RATES
 
 LIMITS = Limits(**NO_RATES, patience=1e6, drain=5.0, closing=0.5, resume=100)
 VIEWER, OTHER = 1, 2
+AT = 1_790_000_000_000
 DECK = [f"<<{code}>>" for code in build()]
 
 HASHES = ("commit", "slots", "edge", "proof", "commitments")
@@ -108,7 +110,7 @@ async def play(
 
 def make_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fix the server's random bytes, its clock and the root that enters the tape."""
-    drawn = ticks = 0
+    drawn = 0
 
     def token_bytes(count: int) -> bytes:
         nonlocal drawn
@@ -116,14 +118,11 @@ def make_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
         block = sha256(drawn.to_bytes(8, "big")).digest()
         return (block * (count // 32 + 1))[:count]
 
-    def time_ns() -> int:
-        nonlocal ticks
-        ticks += 1
-        return (1_790_000_000_000 + ticks) * 1_000_000
-
     monkeypatch.setattr(executor, "secrets", SimpleNamespace(token_bytes=token_bytes))
-    monkeypatch.setattr(clock, "time", SimpleNamespace(time_ns=time_ns))
-    monkeypatch.setattr(Presence, "changed", lambda *_: None)  # reads the clock
+    # By the version: how often the clock is read, by polls too, depends on the machine.
+    monkeypatch.setattr(Table, "next_at", lambda table, _: AT + table.version)
+    monkeypatch.setattr(clock, "time", SimpleNamespace(time_ns=lambda: AT * 1_000_000))
+    monkeypatch.setattr(Presence, "changed", lambda *_: None)  # at times of the machine
     # C1's root covers the deck's list, so it would shuffle each of the decks differently.
     monkeypatch.setattr(
         executor, "FinishShuffle", lambda root, deck: FinishShuffle(bytes(len(root)), deck)
