@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.any_column import changes, documented, make, try_change
+from tests.chaos.any_column import changes, documented, effect_of, make, try_change
 
 TRIED = 12
 """Changes that are tried, others each time; the script tries all of them."""
@@ -19,7 +19,7 @@ def test_every_declared_column_is_in_the_document() -> None:
 
 def test_the_document_says_what_each_change_does() -> None:
     for line, noticed in documented().items():
-        assert noticed.effect, line
+        assert noticed.effect == effect_of(line), line
 
 
 @pytest.mark.slow
