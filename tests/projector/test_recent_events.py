@@ -226,7 +226,7 @@ def test_a_table_that_another_process_has_archived_meanwhile_is_not_stopped(
     with pytest.raises(ConcurrentUpdate):
         once(connection, projector.slice)
     projector.rolled_back()
-    assert recent.bytes == 0  # nobody would take them any more
+    assert recent.bytes == 0  # no slice would take them
     catch_up(connection, projector)
     assert not projector.stopped
 
