@@ -43,7 +43,7 @@ _PILE = ("name", "title", "spread")
 _DEAL = ("title", "each", "piles", "when")
 _DEALT = ("name", "count", "face")
 _RESULT = ("of", "points", "best", "all", "to")
-_HAND = "hand"
+_OF_CARDS = ("hand", "poker", "omaha")
 _OWN_RULES = ("deck", "seats", "name", "game", "pack", "join", "listed")
 
 
@@ -278,9 +278,9 @@ def _result(value: Any, piles: set[str], cards: set[str]) -> dict[str, Any]:
     """
     given = members.mapping(value, "result", _RESULT)
     of = given.get("of")
-    if of != _HAND and (of not in piles or SEAT not in of):
+    if of not in _OF_CARDS and (of not in piles or SEAT not in of):
         raise ConfigurationError(
-            f'result: of must be "{_HAND}" or the name of one of the piles with {SEAT}.'
+            f"result: of must be {', '.join(_OF_CARDS)} or the name of one of the piles with {SEAT}."
         )
     result: dict[str, Any] = {"of": of}
     if "points" in given:

@@ -139,8 +139,8 @@ export function titleOfDeal(name, lying, count) {
 export const burnsByDealing = () =>
   preset?.deal.some(({ piles }) => piles.some(({ name }) => name === "burn")) ?? false;
 
-/** Whether the hands are compared at the end, after several deals, and some have folded before. */
-export const comparesHands = () => resultRule() === null && (preset?.deal.length ?? 0) > 1;
+/** Whether the hands are compared at the end as in poker, and some have folded before. */
+export const comparesHands = () => ["poker", "omaha"].includes(preset?.result?.of);
 
 /** The title of the game's first deal; null if it has none. */
 export function titleOfFirstDeal() {

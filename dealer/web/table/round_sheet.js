@@ -5,17 +5,18 @@ import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { practiceUrl, tableUrl } from "../server_url.js";
 import { list, number, table as texts } from "../texts.js";
-import { seatOf } from "../verify.js";
 import { actionNamed, isVisible } from "./actions.js";
 import {
-  comparesHands, dealsAtOnce, gameHelp, playersMissing, resultRule, titleOfFirstDeal,
+  comparesHands, dealsAtOnce, gameHelp, isDealtLater, playersMissing, resultRule,
+  titleOfFirstDeal,
 } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { resultOf } from "./result.js";
-import { nameAt } from "./selectors.js";
+import { nameAt, pileName } from "./selectors.js";
 import { betweenRounds } from "./wording.js";
 
 const FAN = 5; // cards above the sheet before the first round
+const SHOWDOWN = new URL("./showdown.js", import.meta.url).href;
 
 export class RoundSheet {
   #page;
@@ -27,6 +28,9 @@ export class RoundSheet {
   #scores = element("ol", { class: "scores", role: "list", "aria-label": texts.result.label });
   #unseen = element("p", { class: "muted" }, texts.roundNotSeen);
   #sentence = element("p", { class: "muted" });
+  #pot = element("p", { class: "muted" }, texts.result.pot);
+  /** @type {any} the module that compares hands, once it is loaded */
+  #showdown = null;
   #start;
   #check = element("a", { class: "button" }, texts.watchAudit);
   #again = element("a", { class: "button" }, texts.playAgain);
@@ -41,7 +45,7 @@ export class RoundSheet {
       class: "borderless", type: "button", onclick: () => showHelpCard(gameHelp()),
     });
     this.#sheet.append(
-      this.#fan, this.#title, this.#winner, this.#scores, this.#unseen, this.#sentence,
+      this.#fan, this.#title, this.#winner, this.#scores, this.#pot, this.#unseen, this.#sentence,
       element("div", { class: "next" }, this.#start, this.#check, this.#again, this.#help));
     container.prepend(this.#sheet);
   }
@@ -83,23 +87,27 @@ export class RoundSheet {
     const rule = resultRule();
     /** @type {{ unit: string | null, scores: any[] }} */
     const { unit, scores } = round === null ? { unit: null, scores: [] }
-      : comparesHands() ? { unit: null, scores: handsOf(round) }
+      : comparesHands() ? { unit: null, scores: this.#handsOf(round) }
         : rule === null ? { unit: "points", scores: notedScores(markers) }
           : resultOf(rule, round.stacks);
     const winners = scores.filter(({ best }) => best).map(({ seat }) => nameAt(table, seat));
-    this.#winner.hidden = winners.length === 0;
+    const hands = unit === null && scores.length > 0;
+    this.#winner.hidden = winners.length === 0 && !hands;
     this.#scores.hidden = scores.length === 0;
-    setText(this.#winner, texts.result.winner({ count: winners.length, names: winners }));
+    this.#pot.hidden = !hands;
+    setText(this.#winner, hands ? wordsOfHands(scores, winners)
+      : texts.result.winner({ count: winners.length, names: winners }));
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(
         "li", {}, chipElement(), element("bdi", { class: "name" }),
         element("span", { class: "muted total" }), element("b"),
         element("span", { class: "hand-shown" })),
-      update: (item, { seat, value, best, hand = [] }) => {
+      update: (item, { seat, value, best, hand = [], kind = null }) => {
         const [badge, name, total, score, cards] = item.children;
         const sum = rule === null ? undefined : markers.scores.get(seat);
-        setText(total, sum === undefined ? "" : texts.result.total({ total: number(sum) }));
+        setText(total, kind !== null ? texts.result.kinds[kind]
+          : sum === undefined ? "" : texts.result.total({ total: number(sum) }));
         const player = nameAt(table, seat);
         updateChip(badge, { seat, name: player });
         setText(name, player);
@@ -113,15 +121,33 @@ export class RoundSheet {
       },
     });
   }
+
+  /** The hands of a closed round; none until the module is loaded that compares them. */
+  #handsOf(round) {
+    const { stacks } = round;
+    const board = Object.keys(stacks).filter((name) => isDealtLater(pileName(name)));
+    if (this.#showdown !== null) {
+      return this.#showdown.handsOf(
+        resultRule().of, stacks, board.flatMap((name) => stacks[name]));
+    }
+    import(SHOWDOWN).then((module) => {
+      this.#showdown = module;
+      this.draw();
+    });
+    return [];
+  }
+}
+
+/** Who has the best hand, or who alone has not folded; otherwise that these are the hands. */
+function wordsOfHands(hands, names) {
+  const best = hands.find((one) => one.best);
+  if (best === undefined) return texts.result.shown;
+  if (best.kind === null) return texts.result.last({ name: names[0] });
+  return texts.result.best({ count: names.length, names, kind: texts.result.kinds[best.kind] });
 }
 
 const notedScores = ({ scores }) => [...scores].map(
   ([seat, value]) => ({ seat, value, best: false })).sort((a, b) => a.seat - b.seat);
-
-/** The hand of each seat of a closed round; none of those who have folded. */
-const handsOf = ({ stacks }) => Object.entries(stacks).filter(([name]) => seatOf(name) !== null)
-  .map(([name, hand]) => ({ seat: seatOf(name), value: 0, best: false, hand }))
-  .sort((a, b) => b.hand.length - a.hand.length || a.seat - b.seat);
 
 /** The name of the next step between rounds. */
 function startLabel(table) {

@@ -1,0 +1,91 @@
+/**
+ * The hands that are left at the end of a hand of poker, and the best of them, by the ranks that all
+ * these games have. Loaded when a round is over.
+ */
+
+import { seatOf } from "../verify.js";
+
+/** @typedef {{ card: string | null }} Card */
+/**
+ * @typedef {object} Hand
+ * @property {number} seat
+ * @property {Card[]} hand
+ * @property {boolean} best
+ * @property {number | null} kind
+ */
+
+const RANKS = "23456789TJQKA";
+const [PAIR, TWO_PAIR, THREE, STRAIGHT, FLUSH, FULL_HOUSE, FOUR, STRAIGHT_FLUSH] =
+  [1, 2, 3, 4, 5, 6, 7, 8];
+const BY_COUNTS = {
+  2111: PAIR, 221: TWO_PAIR, 311: THREE, 32: FULL_HOUSE, 41: FOUR,
+};
+
+/**
+ * The hand of each seat of a closed round, the best first; those who folded have none. `kind` is an
+ * index of the text `result.kinds`; null for all, and no hand is the best, if cards are missing.
+ *
+ * @param {"poker" | "omaha"} rules
+ * @param {Record<string, Card[]>} stacks
+ * @param {Card[]} board the cards that count for every hand
+ * @returns {Hand[]}
+ */
+export function handsOf(rules, stacks, board) {
+  const hands = Object.keys(stacks).filter((name) => seatOf(name) !== null).map((name) => {
+    const hand = stacks[name];
+    const strength = hand.length === 0 ? null : strengthOf(rules, hand, board);
+    return { seat: seatOf(name), hand, strength };
+  });
+  const left = hands.filter(({ hand }) => hand.length > 0);
+  const compared = left.length > 1 && left.every(({ strength }) => strength !== null);
+  const most = left.map(({ strength }) => strength ?? []).sort(compare).at(-1);
+  const order = (a, b) => compare(b.strength ?? [], a.strength ?? [])
+    || b.hand.length - a.hand.length || a.seat - b.seat;
+  return hands.sort(order).map(({ seat, hand, strength }) => ({
+    seat, hand,
+    best: hand.length > 0 && (left.length === 1 || (compared && compare(strength, most) === 0)),
+    kind: compared && strength !== null ? strength[0] : null,
+  }));
+}
+
+/** The strength of the best five cards; null if a board is not complete, or a card has no rank. */
+function strengthOf(rules, hand, board) {
+  const own = rules === "omaha" ? 2 : null;
+  if (![0, 5].includes(board.length) || (own !== null && board.length === 0)) return null;
+  const fives = own === null ? choose(hand.concat(board), 5)
+    : choose(hand, own).flatMap((two) => choose(board, 5 - own).map((three) => two.concat(three)));
+  const strengths = fives.map(strengthOfFive);
+  return strengths.includes(null) ? null : strengths.sort(compare).at(-1) ?? null;
+}
+
+/**
+ * The kind of five cards, then their ranks, those of which there are most first.
+ *
+ * @param {Card[]} five
+ */
+function strengthOfFive(five) {
+  const ranks = five.map(({ card }) => RANKS.indexOf(card?.[0] ?? "-"));
+  if (ranks.includes(-1)) return null;
+  const count = (rank) => ranks.filter((one) => one === rank).length;
+  const kinds = [...new Set(ranks)].sort((a, b) => count(b) - count(a) || b - a);
+  const isFlush = new Set(five.map(({ card }) => card?.[1])).size === 1;
+  const isWheel = kinds.join() === "12,3,2,1,0"; // the ace is the lowest of A2345
+  const top = isWheel ? [3] : kinds;
+  if (kinds.length === 5 && (isWheel || kinds[0] - kinds[4] === 4)) {
+    return [isFlush ? STRAIGHT_FLUSH : STRAIGHT, ...top];
+  }
+  return [isFlush ? FLUSH : BY_COUNTS[kinds.map(count).join("")] ?? 0, ...top];
+}
+
+/** Every choice of `count` of the cards. */
+function choose(cards, count) {
+  if (count === 0) return [[]];
+  return cards.flatMap((card, index) =>
+    choose(cards.slice(index + 1), count - 1).map((rest) => [card, ...rest]));
+}
+
+/** The order of two strengths. */
+function compare(a, b) {
+  const differs = a.findIndex((value, index) => value !== b[index]);
+  return differs === -1 ? a.length - b.length : a[differs] - (b[differs] ?? -1);
+}
