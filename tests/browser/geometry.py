@@ -176,5 +176,11 @@ NOT_SEEN = """(selector) => {
 async def expect_seen(page: Page, *selectors: str) -> None:
     """All of them are on the screen as a whole: not cut, not covered, with all of their words."""
     await page.evaluate(DRAWN)
-    found = [one for each in selectors for one in await page.evaluate(NOT_SEEN, each)]
-    assert not found, "\n".join(found)
+    script = f"(all) => all.flatMap({NOT_SEEN})"
+    try:
+        await page.wait_for_function(
+            f"(all) => ({script})(all).length === 0", arg=list(selectors), timeout=SETTLE_MS
+        )
+    except NeverTrue:
+        found: list[str] = await page.evaluate(script, list(selectors))
+        assert not found, "\n".join(found)

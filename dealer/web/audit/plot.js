@@ -88,7 +88,7 @@ function draw(shuffle) {
     svg.append(svgElement("text", at, String(rows[n].swaps)));
   }
   const caption = {
-    x: (left + width) / 2, y: height - 0.25 * letter, "text-anchor": "middle",
+    x: width / 2, y: height - 0.25 * letter, "text-anchor": "middle",
   };
   svg.append(svgElement("text", caption, texts.plotSwaps));
   byId("bars").replaceChildren(svg);
