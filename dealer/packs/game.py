@@ -280,7 +280,7 @@ def _result(value: Any, piles: set[str], cards: set[str]) -> dict[str, Any]:
     of = given.get("of")
     if of not in _OF_CARDS and (of not in piles or SEAT not in of):
         raise ConfigurationError(
-            f"result: of must be {', '.join(_OF_CARDS)} or the name of one of the piles with {SEAT}."
+            f"result: of must be {', '.join(_OF_CARDS)} or the name of a pile with {SEAT}."
         )
     result: dict[str, Any] = {"of": of}
     if "points" in given:

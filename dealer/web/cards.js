@@ -177,10 +177,11 @@ function shownRank(rank) {
 
 function drawStandard(element, rank, suit) {
   element.dataset.suit = suit;
-  const corner = () => part("corner", part("rank", shownRank(rank)), suitPart(suit));
+  const sign = SUITS[suit] + AS_TEXT;
+  const corner = () => part("corner", signed("rank", shownRank(rank)), signed("suit", sign));
   const court = "JQK".includes(rank);
   if (court) element.dataset.court = "";
-  const middle = court ? part("rank", rank) : suitPart(suit);
+  const middle = court ? signed("rank", rank) : signed("suit", sign);
   element.replaceChildren(corner(), corner(), part("middle", middle));
 }
 
@@ -196,8 +197,11 @@ function drawOwn(element, code) {
   element.replaceChildren(part("middle", code));
 }
 
-function suitPart(suit) {
-  return part("suit", SUITS[suit] + AS_TEXT);
+/** A part whose sign is no text: what is called by its name has no other words (WCAG 2.5.3). */
+function signed(name, sign) {
+  const element = part(name);
+  element.dataset.sign = sign;
+  return element;
 }
 
 /** A part of a card, which screen readers skip. */

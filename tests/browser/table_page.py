@@ -102,11 +102,11 @@ def player(page: Page, name: str) -> Locator:
 
 
 async def holds(page: Page, stack: str, count: int) -> None:
-    shown = place(page, stack).locator(".count")
-    if stack.startswith("hand:"):
-        await expect(shown).to_have_attribute("data-sign", str(count))
-    else:
-        await expect(shown).to_have_text(re.compile(rf"^{count}( cards?)?( · .*)?$"))
+    """Wait until a stack of the table, or of a replay, shows this number of cards."""
+    shown = place(page, stack)
+    words = re.compile(rf"^{count}( cards?)?( · .*)?$")
+    in_replay = shown.locator(".count").filter(has_text=words)
+    await expect(shown.locator(f'.count[data-sign="{count}"]').or_(in_replay)).to_have_count(1)
 
 
 async def expect_log(page: Page, sentence: str | re.Pattern[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 
 from dealer.client import RemoteTable, connect
 from tests.browser.conftest import OpenPage
-from tests.browser.geometry import DRAWN
+from tests.browser.geometry import DRAWN, SETTLE_MS
 from tests.browser.table_page import dismiss_help, expect_log, holds, own_cards, place
 from tests.harness.server_process import PATIENT, ServerProcess
 
@@ -49,6 +49,7 @@ async def at_seat(open_page: OpenPage, table: RemoteTable, size: tuple[int, int]
         is_mobile=size != DESKTOP,
     )
     await dismiss_help(page)
+    await page.wait_for_load_state("networkidle")  # styles and pictures that are loaded later
     return page
 
 
@@ -67,9 +68,18 @@ async def boxes(page: Page, *selectors: str) -> dict[str, list[float]]:
     return found
 
 
-def assert_still(before: dict[str, list[float]], after: dict[str, list[float]]) -> None:
-    moved = {one: (at, after.get(one)) for one, at in before.items() if after.get(one, at) != at}
-    assert moved == {}
+async def still(
+    page: Page, before: dict[str, list[float]], *selectors: str
+) -> dict[str, list[float]]:
+    """Where these are, once the page is drawn; what was drawn before is where it was."""
+    after, moved = before, before
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SETTLE_MS / 1000):
+            while moved:
+                after = await boxes(page, *selectors)
+                moved = {at: box for at, box in before.items() if after.get(at, box) != box}
+    assert not moved, {at: (box, after.get(at)) for at, box in moved.items()}
+    return after
 
 
 @pytest.mark.parametrize("size", [PHONE, SIDES, TABLET, DESKTOP])
@@ -94,12 +104,10 @@ async def test_the_trick_stays_in_the_middle(
             cards = place(page, "pile:table").locator(".card")
             await expect(cards).to_have_count(index)
             places.append(f'[data-stack="pile:table"] [data-colour="{index}"]')
-            now = await boxes(page, *places)
-            assert_still(before, now)
-            before |= now
+            before |= await still(page, before, *places)
         await tables[0].move("pile:table", to="pile:won:4", count=4)
         await expect(cards).to_have_count(0)
-        assert_still(before, await boxes(page, *places[:4]))
+        await still(page, before, *places[:4])
         await expect_log(page, "You take ")
 
 
@@ -124,9 +132,7 @@ async def test_a_card_of_the_board_keeps_its_place(
                 f'[data-stack="pile:board"] .card:nth-child({index + 1})'
                 for index in range(lying if number == 0 else lying - 1, lying)
             ]
-            now = await boxes(page, *places)
-            assert_still(before, now)
-            before |= now
+            before |= await still(page, before, *places)
         all_cards = await cards.evaluate_all(
             """(all) => all.map((one) => one.getBoundingClientRect())
               .map((one) => [one.left, one.right])"""
@@ -149,6 +155,40 @@ async def test_a_card_of_the_board_keeps_its_place(
         await expect(rows).to_have_count(4)
         await expect(rows.filter(has_text="Cleo")).to_contain_text("Fold")
         await expect(rows.filter(has_text="Ada").locator(".hand-shown .card")).to_have_count(2)
+        await expect(page.locator(".winner")).to_contain_text("best hand: ")
+        best = rows.and_(page.locator("[data-best]")).first
+        kind = await best.locator(".total").text_content()
+        await expect(page.locator(".winner")).to_contain_text(kind or "none")
+        await expect(page.get_by_text("The table keeps no chips")).to_be_visible()
+
+
+async def test_who_alone_has_not_folded_wins(open_page: OpenPage, server: ServerProcess) -> None:
+    async with seated(server, "holdem", ("Ada", "Bob", "Cleo")) as (ada, bob, cleo):
+        await ada.deal(2)
+        for table in (bob, cleo):
+            await table.until(lambda one: len(one.hand) == 2)
+            await table.discard(table.hand)
+        page = await at_seat(open_page, cleo, PHONE)
+        await ada.round_close()
+        await expect(page.locator(".winner")).to_have_text("Ada wins: everybody else folded")
+
+
+@pytest.mark.parametrize("size", [(360, 640), SIDES])
+async def test_passed_cards_leave_the_trick_its_room(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    async with seated(server, "hearts") as tables:
+        await tables[0].deal(13)
+        for seat, table in enumerate(tables, 1):
+            await table.until(lambda one: len(one.hand) == 13)
+            await table.pass_(table.hand[:3], to=seat % 4 + 1)
+        page = await at_seat(open_page, tables[0], size)
+        known = page.locator('[data-stack="hand:2"] .faces .card')
+        await expect(known).to_have_count(3)
+        widths = await known.evaluate_all("(all) => all.map((one) => one.offsetWidth)")
+        assert max(widths) < 40
+        around, middle = (await boxes(page, "#around", "#middle")).values()
+        assert middle[3] > 0.55 * around[3]
 
 
 @pytest.mark.parametrize("size", [PHONE, SIDES, TABLET, DESKTOP])
@@ -169,10 +209,10 @@ async def test_deck_and_discards_stay_while_turns_pass(
                 page.locator("#felt [data-turn] .chip, #own[data-turn] .chip")
             ).to_be_visible()
             await expect(page.locator(".your-turn")).to_be_visible(visible=seat == "2")
-            assert_still(before, await boxes(page, *places))
+            await still(page, before, *places)
         await ada.play(ada.hand[:1])
         await holds(page, "pile:table", 2)
-        assert_still(before, await boxes(page, *places))
+        await still(page, before, *places)
         await expect(page.locator("#log")).not_to_contain_text("turn")
 
 
@@ -209,4 +249,5 @@ async def test_the_log_is_a_line_until_it_is_opened(
         await expect(lines.last).to_be_visible()
         await expect(lines.first).to_be_hidden()
         await page.get_by_role("button", name="Show all").tap()
-        await expect(lines.nth(-2)).to_be_in_viewport()
+        await expect(lines.last).to_be_in_viewport(ratio=1)
+        await expect(lines.nth(-2)).to_be_in_viewport(ratio=1)

@@ -86,7 +86,7 @@ def test_a_result_keeps_the_order_of_its_points() -> None:
     [
         ([], "result must be an object"),
         ({"of": "won:{seat}", "pints": {}}, 'unknown member "pints"; did you mean points?'),
-        ({}, 'result: of must be hand, poker, omaha or the name of one of the piles with {seat}'),
+        ({}, "result: of must be hand, poker, omaha or the name of a pile with {seat}"),
         ({"of": "board"}, "result: of must be"),
         ({"of": "lost:{seat}"}, "result: of must be"),
         ({"of": "hand", "points": {}}, "result: points must have 1 to 100 members"),

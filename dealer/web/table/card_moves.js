@@ -9,7 +9,7 @@ import { openDeck, openPile } from "./card_menus.js";
 import { hasTricks } from "./game.js";
 import { Ghost } from "./ghost.js";
 import { playedBy } from "./history.js";
-import { openSeat } from "./seat_menu.js";
+import { seatMenu } from "./menu.js";
 import { cardsIn, handOf, isTrick, pilesShown } from "./selectors.js";
 
 const FELT = "felt"; // in place of a stack: the felt beside all stacks
@@ -98,7 +98,7 @@ export function cardMoves(page) {
         page.attempt(actionNamed("more"), { slots: page.hand.together(Number(slot)) });
       } else if (stack === "deck" && page.table.round !== null) openDeck(page);
       else if (seatOf(stack) === null) openPile(page, stack);
-      else openSeat(page, seatOf(stack));
+      else seatMenu().then(({ openSeat }) => openSeat(page, seatOf(stack)));
     },
   };
 }

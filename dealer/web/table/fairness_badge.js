@@ -10,7 +10,7 @@ import { isHouseOnly } from "./history.js";
 /** @typedef {import("../client.js").Check} Check */
 
 const SIGNS = {
-  yes: "✓", practice: "", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–",
+  yes: "✓", practice: "", house: "i", late: "i", waiting: "…", no: "✗", unavailable: "–",
 };
 
 /** Why a check is another client's: this one came later, or another one played the seat. */
@@ -21,7 +21,7 @@ export class FairnessBadge {
   #container;
   #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
   #words = element("span", { class: "words" });
-  #signs = [element("span", {}), element("span", {})]; // on phones only one of them is seen
+  #signs = [element("span", { "aria-hidden": "true" }), element("span", {})]; // one of them is seen
   #details = element("span", { class: "visually-hidden" }); // the first level has plain words
   #list = element("ul", { class: "checks" });
 
@@ -42,28 +42,33 @@ export class FairnessBadge {
     const state = result !== "no" && table.practice !== null ? "practice"
       : late ? "late" : result === "yes" && isHouseOnly(table) ? "house" : result;
     setAttribute(this.#button, "data-state", state);
-    this.#put(["practice", "no"].includes(state));
+    const isSaid = this.#put(["practice", "no"].includes(state));
     setAttribute(this.#button, "title", texts.badge[state]);
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
     const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
     const [before, after] = this.#signs;
-    setText(before, state === "yes" ? "" : SIGNS[state]);
+    const sign = state === "yes" || (isSaid && state === "waiting") ? "" : SIGNS[state];
+    setAttribute(before, "data-sign", sign);
     setText(this.#words, state === "yes" ? `${texts.badge.yes} ` : ` ${texts.badge[state]}`);
     setText(after, state === "yes" ? SIGNS.yes : "");
     setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
     if (this.#list.isConnected) this.#drawList();
   }
 
-  /** A mark at the deck; words, and the mark where no deck lies, in a corner of the felt. */
+  /** A mark at the deck; where none lies, in a corner of the felt; words between rounds. */
   #put(inWords) {
     const deck = this.#container.querySelector('li[data-stack="deck"]');
     const isMark = this.#container.dataset.layout !== undefined && !inWords;
-    const place = isMark ? deck ?? this.#container : this.#container;
-    if (this.#button.parentElement === place) return;
+    const corner = this.#page.table.seat === null ? this.#container // above the form to sit down
+      : this.#container.parentElement;
+    const place = isMark ? deck ?? corner : this.#container;
+    setAttribute(this.#button, "data-said", !isMark);
+    if (this.#button.parentElement === place) return !isMark;
     const focused = this.#button === document.activeElement;
     place.append(this.#button);
     if (focused) this.#button.focus();
+    return !isMark;
   }
 
   #drawList() {

@@ -14,7 +14,7 @@ import { dialog } from "./dialogs.js";
 import { gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { showInvitation, showOwnLink } from "./links.js";
-import { openPlayers, setClock, setCounter } from "./seat_menu.js";
+import { seatMenu } from "./menu.js";
 import { broadcastSentence, hostCollects, isAllowed } from "./selectors.js";
 import { hasSounds, useSounds } from "./sounds.js";
 import { statusOf } from "./wording.js";
@@ -84,6 +84,7 @@ export class Header {
           class: mark === "final" ? "danger" : null, type: "button",
           onclick: () => close(() => page.run(name)),
         }, texts.actions[name]));
+      const ofSeats = (name) => async (on) => (await seatMenu())[name](on);
       const help = gameHelp();
       const annotates = isAllowed(table, "annotate");
       const broadcast = broadcastSentence(table.state.rules.broadcast);
@@ -91,9 +92,9 @@ export class Header {
       return [element("div", { class: "groups" },
         group(ofTable, [
           help !== null && opens(texts.howToPlay({ game: help.title }), () => showHelpCard(help)),
-          table.seats.size > 0 && opens(texts.hosts.players, openPlayers),
-          annotates && opens(texts.notes.counter, setCounter),
-          annotates && table.host && opens(texts.notes.clock, setClock),
+          table.seats.size > 0 && opens(texts.hosts.players, ofSeats("openPlayers")),
+          annotates && opens(texts.notes.counter, ofSeats("setCounter")),
+          annotates && table.host && opens(texts.notes.clock, ofSeats("setClock")),
           link(tableUrl(table.id, "/history"), texts.readHistory),
           link(tableUrl(table.id, "/audit"), texts.auditPage),
           // Without spectators only the players get the log, and a link carries no token.

@@ -33,14 +33,21 @@ export class Log {
         const open = container.classList.toggle("unfolded");
         toggle.setAttribute("aria-expanded", String(open));
         setText(toggle, open ? texts.showLess : texts.showAll);
-        this.#list.scrollTop = this.#list.scrollHeight;
+        this.#follows = true;
+        this.measure();
       },
     }, texts.showAll);
     this.#list.id = "log";
+    let top = 0;
     this.#list.addEventListener("scroll", () => {
       const { scrollHeight, scrollTop, clientHeight } = this.#list;
-      this.#follows = scrollHeight - scrollTop - clientHeight < 40;
+      const isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
+      // While it is opened its lines may grow below what is seen; a person scrolls up.
+      this.#follows = isAtEnd || (this.#follows && scrollTop >= top);
+      top = scrollTop;
+      if (!isAtEnd) this.measure();
     }, { passive: true });
+    new ResizeObserver(() => this.measure()).observe(this.#list);
     container.setAttribute("aria-label", texts.log);
     const head = element("div", { class: "log-head" }, element("h2", {}, texts.log), toggle);
     container.append(head, this.#list);

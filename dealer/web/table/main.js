@@ -31,12 +31,12 @@ import { isRemoval } from "./history.js";
 import { JoinForm, keepRemoval, storedName, takeLink } from "./join_form.js";
 import { inviteFirst, showInvitation } from "./links.js";
 import { Log, announcer } from "./log.js";
+import { seatMenu } from "./menu.js";
 import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
 import { QuickActions } from "./quick_actions.js";
 import { RoundSheet } from "./round_sheet.js";
 import { followOffers } from "./seat_change.js";
-import { openSeat } from "./seat_menu.js";
 import { noteScores } from "./scores.js";
 import { Seats } from "./seats.js";
 import { handOf, nameAt, turnOf, wonBy } from "./selectors.js";
@@ -212,7 +212,7 @@ class TablePage {
 
   onSeatTap(seat) {
     if (this.selected.size > 0) this.dropOn(handOf(seat));
-    else openSeat(this, seat);
+    else seatMenu().then(({ openSeat }) => openSeat(this, seat));
   }
 
   /** A second tap sends a card to the pile of its suit, where one is built: the menu waits for it. */
@@ -370,6 +370,7 @@ class TablePage {
 
   /** Wait for what drags cards, which a spectator does without. */
   #loadDragging() {
+    seatMenu().catch(() => {}); // loaded again when one is opened
     this.#draggable ??= import(DRAGGING).then(({ Dragging }) => {
       this.dragging = new Dragging(find("#felt"), this.moves);
     }, () => {}); // without: cards are tapped

@@ -2,6 +2,8 @@
 
 import { choices, dialog } from "./dialogs.js";
 
+const SEAT_MENU = new URL("./seat_menu.js", import.meta.url).href;
+
 /**
  * @typedef {object} Offer
  * @property {boolean} possible
@@ -28,3 +30,6 @@ export async function menu(page, title, intro, offers, options = {}) {
   const action = await chosen?.();
   if (action) await page.attempt(action, options);
 }
+
+/** The module of the menus of seats, which is loaded after the first view. */
+export const seatMenu = () => import(SEAT_MENU);

@@ -56,9 +56,10 @@ export function updatePile(item, page) {
   setAttribute(item, "data-shuffling", shuffling);
   setAttribute(item, "data-drag", state.round !== null && cards.length > 0 ? name : null);
   const leading = trick ? leadingCard(page.table) : null;
-  setText(title, leading !== null ? texts.tricks.leads({ card: cardSign(leading.card) })
-    : name === "deck" ? texts.deck : pileTitle(pileName(name)));
-  setText(count, String(cards.length));
+  const leads = leading === null ? null : texts.tricks.leads({ card: cardSign(leading.card) });
+  setAttribute(title, "data-sign", leads);
+  setText(title, leads !== null ? "" : name === "deck" ? texts.deck : pileTitle(pileName(name)));
+  setAttribute(count, "data-sign", String(cards.length));
   setAttribute(button, "aria-label", labelOf(name, cards, shown, state.round !== null));
   reconcile(pictures, shown, {
     key: ({ id }) => id,

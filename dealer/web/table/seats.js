@@ -8,7 +8,7 @@ import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { marksElement, marksOf, marksText, updateMarks } from "./seat_marks.js";
-import { handOf, seatsAround, shownRound } from "./selectors.js";
+import { handOf, seatsAround } from "./selectors.js";
 
 const MAX_BACKS = 5; // that are drawn; a number says how many cards there are
 const MAX_FACES = 52;
@@ -73,7 +73,7 @@ export class Seats {
     setText(title, name);
     updateMarks(marks, found);
     setAttribute(count, "data-sign", String(cards.length));
-    count.hidden = shownRound(this.#page.table.state) === null;
+    count.hidden = cards.length === 0;
     setAttribute(button, "aria-label", texts.seatLabel({
       name, seat, cards: cards.length, presence, marks: marksText(found) || null,
     }));
@@ -81,7 +81,8 @@ export class Seats {
     drawCards(backs, unknown.slice(-MAX_BACKS));
     const known = cards.filter(({ card }) => card !== null);
     drawCards(faces, known.slice(-MAX_FACES));
-    setAttribute(item, "data-shows", known.length > 0 && known.length <= SHOWN_LARGE);
+    const shown = known.filter((one) => one.shown);
+    setAttribute(item, "data-shows", shown.length > 0 && known.length <= SHOWN_LARGE);
     drawSeatPiles(before, this.#page, piles);
     this.#page.bubbles.draw(bubble, seat);
   }

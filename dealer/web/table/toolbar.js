@@ -4,9 +4,10 @@ import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { BETWEEN_SHUFFLES, actionNamed, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { buttonsOfGame } from "./game.js";
+import { buttonsOfGame, passOfRound } from "./game.js";
 import { nextStep } from "./next_step.js";
 import { OF_CARDS, cardActions } from "./questions.js";
+import { passing } from "./selectors.js";
 
 /** All buttons, in the order of the row and of the menu. */
 const ROW = [
@@ -18,6 +19,10 @@ const OF_FREE_PLAY = [
   "takeBack", "draw", "play", "discard", "deal", "shuffle", "give", "show", "putBack", "cut",
   "burn", "collect",
 ];
+
+/** Whether an action has a place in the row: that for passing cards, while they are passed. */
+const isTimely = (name, table) =>
+  name !== "passTo" || passOfRound(table.round) === null || passing(table) !== null;
 
 /** A button whose action is not possible now stays focusable, and shows the reason when pressed. */
 export class Toolbar {
@@ -44,7 +49,8 @@ export class Toolbar {
     for (const name of ROW) this.#buttons.set(name, this.#createButton(actionNamed(name)));
     container.append(...this.#buttons.values(), this.#more);
     this.#buttons.get("draw").after(this.#stepper); // its number is that of cards to draw
-    new ResizeObserver(() => this.#fit()).observe(container);
+    const observer = new ResizeObserver(() => this.#fit());
+    for (const one of [container, this.#more]) observer.observe(one); // the room, and the letters
   }
 
   draw() {
@@ -110,9 +116,12 @@ export class Toolbar {
   /** What decides which buttons have a place: the room, the labels, and what is possible. */
   #content() {
     const { clientWidth, clientHeight } = this.#container;
+    const { fontSize } = getComputedStyle(this.#container);
     const labels = this.#names.map(
       (name) => this.#buttons.get(name).textContent + this.#isPossible(name));
-    return [clientWidth, clientHeight, this.#stepper.hidden, this.#step?.name, ...labels].join("|");
+    return [
+      clientWidth, clientHeight, fontSize, this.#stepper.hidden, this.#step?.name, ...labels,
+    ].join("|");
   }
 
   #isTooFull() {
@@ -125,7 +134,7 @@ export class Toolbar {
     const { table } = this.#page;
     const ofGame = buttonsOfGame()?.filter((name) => !["deal", "closeRound"].includes(name));
     const names = table.round === null ? [] : (ofGame ?? OF_FREE_PLAY).filter(
-      (name) => isVisible(actionNamed(name), table));
+      (name) => isVisible(actionNamed(name), table) && isTimely(name, table));
     this.#step = nextStep(this.#page, names);
     const isNew = this.#step !== null && !names.includes(this.#step.name);
     this.#names = isNew ? [this.#step.name, ...names] : names;
