@@ -43,9 +43,10 @@ export class Log {
       const { scrollHeight, scrollTop, clientHeight } = this.#list;
       const isAtEnd = scrollHeight - scrollTop - clientHeight < 40;
       // While it is opened its lines may grow below what is seen; a person scrolls up.
-      this.#follows = isAtEnd || (this.#follows && scrollTop >= top);
+      const isUp = scrollTop < top;
+      this.#follows = isAtEnd || (this.#follows && !isUp);
       top = scrollTop;
-      if (!isAtEnd) this.measure();
+      if (!isUp) this.measure();
     }, { passive: true });
     new ResizeObserver(() => this.measure()).observe(this.#list);
     container.setAttribute("aria-label", texts.log);
