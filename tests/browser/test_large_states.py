@@ -146,7 +146,7 @@ async def test_the_letters_of_the_chart_grow_with_the_text(
     if not replayed:
         replayed["table"] = await play(server.url, lambda message: None)
     path = f"/tables/{replayed['table']}/audit#round=1&step=17"
-    sizes = []
+    sizes: list[float] = []
     for letters in (100, 150, 200):
         # Like a browser that has this size from the beginning.
         page = await shown(open_page, "/audit", size, letters)

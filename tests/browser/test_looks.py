@@ -149,8 +149,8 @@ async def test_the_card_that_leads_is_named_and_its_player_gets_the_trick(
     leading = page.locator(".card[data-leads]")
     await expect(leading).to_have_count(1)
     await expect(leading).to_have_attribute("data-card", code)
-    name = place(page, "pile:table").locator(".name")
-    await expect(name).to_have_attribute("data-sign", re.compile("is winning"))
+    says = place(page, "pile:table").locator(".name")
+    await expect(says).to_have_attribute("data-sign", re.compile("is winning"))
     # People may say otherwise: all players are offered, too.
     await expect(page.get_by_role("button", name="Trick to a player…")).to_be_visible()
     winner = page.locator(".quick .primary")
