@@ -207,7 +207,7 @@ export function listen() {
     // Not `location`: `updateAddress` may have replaced the address before this event came.
     if (rounds.length > 0) openAddress(new URL(newURL).hash);
   });
-  new ResizeObserver(([{ contentRect }]) => fitTo(contentRect.width)).observe(byId("screen"));
+  new ResizeObserver(([{ contentRect }]) => fitTo(contentRect.width)).observe(byId("stage"));
 }
 
 /** Lay everything out for a new width, such as that of a turned phone. */

@@ -27,7 +27,7 @@ let letter = 16; // pixels
 /** Adapt to the width of the window, and to the size of letters. */
 export function fitPlot() {
   letter = parseFloat(getComputedStyle(document.documentElement).fontSize);
-  const room = Math.round(byId("screen").clientWidth - MARGIN * letter);
+  const room = Math.round(byId("stage").clientWidth - MARGIN * letter);
   width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, room));
   drawn = null;
 }

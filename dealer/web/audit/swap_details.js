@@ -11,7 +11,7 @@ let around = MAX_AROUND;
 
 /** Adapt the number of words to the width of the window. */
 export function fitTape() {
-  const room = Math.floor((byId("screen").clientWidth / WORD_PX - 1) / 2);
+  const room = Math.floor((byId("stage").clientWidth / WORD_PX - 1) / 2);
   around = Math.max(1, Math.min(MAX_AROUND, room));
 }
 
