@@ -142,7 +142,8 @@ class Broadcasts:
             while due := await self._due(broadcast):
                 for entry in due:
                     broadcast.add_leaf(entry.leaf)
-                broadcast.committed = broadcast.table.version = due[-1].version
+                broadcast.table.version = due[-1].version
+                broadcast.loaded()
                 signed = any(entry.type in CHECKPOINT_TYPES for entry in due)
                 notes = [await self.checkpoints.head(broadcast)] if signed else []
                 self.notices.send(broadcast, CommitNotice(due, notes))
