@@ -36,6 +36,7 @@ from tests.harness.installed import GO_SOURCES, go, missing
 from tests.harness.programs import output_of
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 PORCUPINE = "DEALER_TEST_PORCUPINE"
 """A folder with porcupine's source; without it, `go` gets the module from its registry."""
 
@@ -120,6 +121,7 @@ class Sums:
     heads: int = 0
     tables: int = 0
     seconds: float = 0.0
+    subscriptions: Counter[str] = field(default_factory=Counter)
     faults_injected: Counter[str] = field(default_factory=Counter)
 
     def add(self, figures: Figures) -> None:
@@ -127,6 +129,7 @@ class Sums:
         for name in ("operations", "unknown", "refused", "repeated", "heads", "tables", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(figures, name))
         self.seconds = round(self.seconds, 1)
+        self.subscriptions.update(figures.subscriptions)
         self.faults_injected.update(figures.faults)
 
 
@@ -148,13 +151,17 @@ async def check_runs(
     sums: dict[str, Sums] = {}
     found: list[dict[str, Any]] = []
     begun, first_seed = monotonic(), seed
+    tree = await asyncio.to_thread(_tree)
     if (folder / "result.json").exists():
         before = json.loads((folder / "result.json").read_text())
+        if before["tree"] != tree:
+            raise SystemExit(f"{folder} has runs of another version; name another folder.")
         begun -= before["seconds"]
         first_seed = before["seeds"][0]
         for name, figures in before["setups"].items():
-            injected = Counter(figures.pop("faults_injected"))
-            sums[name] = Sums(**figures, faults_injected=injected)
+            for counted in ("subscriptions", "faults_injected"):
+                figures[counted] = Counter(figures[counted])
+            sums[name] = Sums(**figures)
         for one in before["found"]:
             place = folder / str(one["seed"])
             if not (place / "run.json").exists():
@@ -187,6 +194,7 @@ async def check_runs(
     def result() -> dict[str, Any]:
         return {
             "dealer": __version__,
+            "tree": tree,
             "porcupine": MODULE_VERSION,
             "go": version.strip(),
             "python": platform.python_version(),
@@ -203,6 +211,15 @@ async def check_runs(
         for number in range(runs):
             group.create_task(check(number))
     return result()
+
+
+def _tree() -> str:
+    """The hash by Git of the package whose servers run, with a `+` if it was changed since."""
+    if not (ROOT / ".git").exists():
+        return "no repository"
+    changed = output_of("git", "status", "--porcelain", "dealer", "migrations", cwd=ROOT)
+    tree = output_of("git", "rev-parse", "HEAD:dealer", cwd=ROOT).strip()
+    return tree + ("+" if changed else "")
 
 
 def main() -> int:

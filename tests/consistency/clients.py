@@ -36,6 +36,9 @@ ANSWER = 3.0
 
 RETRIED = ("unavailable", "overloaded")
 
+LATE = "accepted after the last event"
+"""Counts those who ask to watch and are shown the end of the table, so that no event is left."""
+
 
 class Clients:
     """Clients at `TABLES` tables, until `operations` were begun."""
@@ -56,6 +59,8 @@ class Clients:
         self._ids = 0
         self._readers: list[asyncio.Task[None]] = []
         self.reached: dict[tuple[str, str], int] = {}
+        self.subscriptions: Counter[str] = Counter()
+        """Requests to watch by their answer: `accepted`, `no answer`, or why they were refused."""
 
     @property
     def begun(self) -> int:
@@ -228,25 +233,52 @@ class Clients:
             await asyncio.sleep(0.02)
 
     async def _watch_once(self, table: str, after: int | None) -> int | None:
-        """Watch until the connection breaks; the version of the last event."""
+        """Watch until the connection breaks, or is refused; the last version that was seen.
+
+        A subscription is kept for as long as it is silent: every event has to come by itself.
+        """
         client = await RpcClient.connect(self._port())
         frames = client.notifications
         try:
-            params = {} if after is None else {"after": after}
-            watching = client.send("table.watch", table=table, **params)
-            watching.add_done_callback(_retrieved)
-            while not client.closed.done() and not _failed(watching):
-                await client.until(lambda: frames or client.closed.done() or _failed(watching))
+            first = await self._subscribe(client, table, after)
+            if first is None:
+                return after
+            after = first - 1
+            while not client.closed.done():
+                with suppress(TimeoutError):
+                    await client.until(lambda: frames or client.closed.done())
                 for frame in frames:
                     after = self._frame(table, frame, after)
                 frames.clear()
-        except TimeoutError:
-            pass  # nothing has happened for a while
         finally:
             await client.close()
         return after
 
-    def _frame(self, table: str, frame: dict[str, Any], after: int | None) -> int | None:
+    async def _subscribe(self, client: RpcClient, table: str, after: int | None) -> int | None:
+        """Ask to watch; the first version that has to come, None without a subscription."""
+        asked = self.history.begin(Operation(table, "watch", "watch"))
+        params = {} if after is None else {"after": after}
+        sent = client.send("table.watch", table=table, **params)
+        await asyncio.wait((sent,), timeout=ANSWER)
+        if not sent.done() or sent.cancelled():
+            self.subscriptions["no answer"] += 1
+            client.socket.transport.abort()
+            return None
+        asked.end = monotonic_ns()
+        error = sent.exception()
+        if isinstance(error, Refusal):
+            self.subscriptions[str(error.reason)] += 1
+            asked.out = {"refused": str(error.reason)}
+            return None
+        result = sent.result()
+        self.subscriptions["accepted"] += 1
+        self.history.saw_head(result["checkpoint"], "watch")
+        if after is None:  # it was shown the table as it is at this version
+            after = self.reached["watch", table] = result["version"]
+        asked.out = {"version": result["version"], "first": after + 1}
+        return after + 1
+
+    def _frame(self, table: str, frame: dict[str, Any], after: int) -> int:
         params = frame.get("params", {})
         if frame["method"] == "checkpoint":
             self.history.saw_head(params["note"], "watch")
@@ -307,11 +339,27 @@ class Clients:
             task.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)
         self._deliveries()
+        self._count_late(ends)
         now = monotonic_ns()
         for table in self.tables:
             for client in ("watch", "feed", "webhook"):
                 out = {"first": 1, "version": self.reached.get((client, table), 0)}
                 self.history.begin(Operation(table, client, "events", call=now, end=now, out=out))
+
+    def _count_late(self, ends: dict[str, int]) -> None:
+        """Count the spectators who were shown the end of their table before they got an event."""
+        shown = {
+            one.table
+            for one in self.history.operations
+            if one.op == "watch" and (one.out or {}).get("first", 0) > ends[one.table]
+        }
+        told = {
+            one.table
+            for one in self.history.operations
+            if (one.op, one.client) == ("events", "watch")
+        }
+        if late := len(shown - told):
+            self.subscriptions[LATE] = late
 
     def _delivered(self, ends: dict[str, int]) -> bool:
         for request in self._receiver.requests[self._looked_at :]:
@@ -431,17 +479,6 @@ class Caller:
         self._client.notifications.clear()
         self._client.frames.clear()
         return {**operation.out, **({"token": result["token"]} if "token" in result else {})}
-
-
-def _retrieved(sent: asyncio.Future[Any]) -> None:
-    """Take note of an exception that says no more than the end of the connection."""
-    if not sent.cancelled():
-        sent.exception()
-
-
-def _failed(sent: asyncio.Future[Any]) -> bool:
-    """Whether a request was refused, or its connection ended; then it is sent again."""
-    return sent.done() and (sent.cancelled() or sent.exception() is not None)
 
 
 def _version(result: dict[str, Any]) -> dict[str, Any]:

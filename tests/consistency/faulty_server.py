@@ -18,11 +18,12 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dealer.cli import main
+from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.session.answers import Answers
 from dealer.gateway.session.dispatcher import Dispatcher
 from dealer.gateway.wire import results
 from dealer.proof.checkpoint import Signer
-from dealer.service import clock
+from dealer.service import CommitNotice, LiveTable, clock
 
 CLOCK, LIE = "DEALER_TEST_CLOCK", "DEALER_TEST_LIE"
 EVERY = 25
@@ -117,10 +118,32 @@ def forked_head() -> None:
     Signer.sign = lying  # type: ignore[method-assign]
 
 
+def lost_push() -> None:
+    """The events of one commit in so many are sent to no spectator, who is taken to have them."""
+    publish = Broadcaster.publish
+    count = 0
+
+    def lying(self: Broadcaster, live_table: LiveTable, notice: CommitNotice) -> None:
+        nonlocal count
+        watching = [one for one in live_table.subscribers if one.only_watches()]
+        count += bool(watching and notice.entries)
+        if count % EVERY or not watching or not notice.entries:
+            publish(self, live_table, notice)
+            return
+        live_table.subscribers.difference_update(watching)
+        publish(self, live_table, notice)
+        live_table.subscribers.update(watching)
+        for one in watching:
+            one.cursor = notice.entries[-1].version
+
+    Broadcaster.publish = lying  # type: ignore[method-assign]
+
+
 LIES: dict[str, Callable[[], None]] = {
     "lost append": lost_append,
     "doubled command": doubled_command,
     "stale read": stale_read,
+    "lost push": lost_push,
     "forked head": forked_head,
 }
 

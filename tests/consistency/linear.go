@@ -71,6 +71,8 @@ func step(before, in, out interface{}) (bool, interface{}) {
 		return got == nil || shows(t, got), t
 	case "resume":
 		return got == nil || got.Refused != "" || got.Version == t.version, t
+	case "watch":
+		return watched(t, op)
 	case "events":
 		return received(t, op)
 	}
@@ -182,6 +184,23 @@ func shows(t table, got *answer) bool {
 	return true
 }
 
+// A spectator is answered with the table as it is, and told everything from the version First on: the one
+// after this, or after the last one that it had.
+func watched(t table, op *operation) (bool, table) {
+	got := op.Out
+	if got == nil || got.Refused != "" {
+		return true, t
+	}
+	at, found := executed(t.read, op.Client)
+	if got.Version != t.version || got.First > got.Version+1 || (found && got.First > at+1) {
+		return false, t
+	}
+	if !found {
+		t.read = replaced(t.read, op.Client, got.First-1)
+	}
+	return true, t
+}
+
 // A reader gets the events in their order, none left out, and none that has not happened. They may
 // come again. Of its last operation the count is 0: then it must have read everything.
 func received(t table, op *operation) (bool, table) {
@@ -285,7 +304,7 @@ func check(file string) (tables, operations, unknown int, faults []string, err e
 			end := int64(math.MaxInt64)
 			if op.Return != nil {
 				end = *op.Return
-			} else if unknown++; op.Op == "state" || op.Op == "resume" {
+			} else if unknown++; op.Op == "state" || op.Op == "resume" || op.Op == "watch" {
 				continue // a question without an answer says nothing
 			} else if lost[op.Cmd] {
 				continue // it happens once, and the one that was called first may stand for it

@@ -31,7 +31,8 @@ from tests.webhooks.receiver import Receiver
 class Figures:
     """What happened in a run; `faults` are kinds of faults with how often each was injected.
 
-    `cheated` counts the clients of the libraries that reported to a player that the house cheats.
+    `cheated` counts the clients of the libraries that reported to a player that the house cheats,
+    `subscriptions` the requests to watch by how they were answered.
     """
 
     operations: int = 0
@@ -42,6 +43,7 @@ class Figures:
     heads: int = 0
     tables: int = 0
     faults: dict[str, int] = field(default_factory=dict)
+    subscriptions: dict[str, int] = field(default_factory=dict)
     times: list[tuple[float, str]] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -89,7 +91,7 @@ async def one_run(
     figures.repeated = sum(number > 1 for number in commands.values())
     figures.cheated = clients.cheated
     figures.heads = sum(map(len, clients.history.heads.values()))
-    figures.faults = dict(injected)
+    figures.faults, figures.subscriptions = dict(injected), dict(clients.subscriptions)
     figures.seconds = round(monotonic() - begun, 1)
     described = {"setup": setup, "seed": seed, "lie": lie, "keys": clients.keys} | asdict(figures)
     (folder / "run.json").write_text(json.dumps(described, indent=1) + "\n")
