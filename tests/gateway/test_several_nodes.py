@@ -81,3 +81,43 @@ async def test_a_cosignature_reaches_the_other_node(
     await ann.call("table.cosign", cosignature=line)
     cosigned = sealed | {"note": sealed["note"] + line}
     await bob.until(lambda: cosigned in bob.notices("checkpoint"))
+
+
+@pytest.mark.parametrize("known", ["at once", "by a poll"])
+@pytest.mark.parametrize(
+    ("step", "after"), [("load", None), ("snapshot", None), ("load", 1), ("head", 1)]
+)
+async def test_what_another_node_commits_at_any_step_of_a_watch_is_shown_or_sent(
+    nodes: TwoNodes,
+    connect: Connect,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    after: int | None,
+    known: str,
+) -> None:
+    """Before the subscription, and between the version that is shown and the first event."""
+    ann, bob = await connect(nodes.one), await connect(nodes.two)
+    table = (await ann.call("table.open"))["table"]
+    service = nodes.two.context.service
+    owner = service.lifecycle if step == "load" else service.checkpoints
+    method = getattr(owner, step)
+
+    async def note() -> int:
+        return int((await ann.call("table.note", kind="chat", text="x"))["version"])
+
+    async def overtaken(*given: object) -> object:
+        found = await method(*given)
+        await note()
+        if known == "at once":
+            live_table = service.tables.get(table)
+            assert live_table is not None
+            await service.lifecycle.catch_up(live_table)
+        return found
+
+    monkeypatch.setattr(owner, step, overtaken)
+    params = {} if after is None else {"after": after}
+    watched = await bob.call("table.watch", table=table, **params)
+    first = watched["version"] if after is None else after
+    last = await note()
+    await bob.until_version(last)
+    assert bob.versions == [*range(first + 1, last + 1)]

@@ -97,28 +97,32 @@ class Session:
         The table is at least as recent as any answer that a process on the same database has given,
         and the seat of the membership is on disk. A token is verified once a connection.
         """
-        service, key = self.context.service, self.service_key
+        service, key, name = self.context.service, self.service_key, table or self.named
         membership = self.default if table is None else self.memberships.get(table)
+        if membership and membership.subscription and membership.subscription.is_ended():
+            # Its table may have left memory, and be another object where it was loaded again.
+            name = membership.live_table.table_id
+            self.leave(membership)
+            membership = None
         if membership is None:
-            name = table or self.named
             if name is None:
                 raise BadRequest("Name the table: there is none, or several, that could be meant.")
             membership = Membership(await service.lifecycle.load(name))
-            if key is not None:
-                table_id = membership.live_table.id
-                membership.service = await service.service_tables.authority(table_id, key)
-        else:
-            await service.lifecycle.catch_up(membership.live_table)
-        await membership.seat.wait_committed()
-        if token is not None and token not in membership.seat.tokens:
-            await self._accept_token(membership, token)
+        live_table = membership.live_table
+        with live_table.held():  # or it leaves memory before it has a subscription, which is silent
+            if membership.subscription is not None:
+                await service.lifecycle.catch_up(live_table)
+            elif key is not None:
+                membership.service = await service.service_tables.authority(live_table.id, key)
+            await membership.seat.wait_committed()
+            if token is not None and token not in membership.seat.tokens:
+                await self._accept_token(membership, token)
         return membership
 
     async def _actor(self, live_table: LiveTable, token: str) -> Actor:
         """The sender that a token names, accepted or refused only once the reason is on disk.
 
-        Clients forget a token that was refused, and the seat may have been left, or moved to, in a
-        void state.
+        Clients forget a refused token, and the seat may have been left or moved to in a void state.
         """
         tokens = self.context.service.tokens.of(live_table.table.key)
         while True:

@@ -90,12 +90,13 @@ class Broadcasts:
             source = await self.lifecycle.load(table)
         except UnknownTable:
             raise BadToken(NO_BROADCAST) from None
-        for link in await self._valid([source.id]):
-            if compare_digest(self._text(source, link).encode(), text.encode()):
-                if link not in self.watched:
-                    source.holds += 1
-                    self.watched[link] = Broadcast(source.id, source.table_id, source=source)
-                return self.watched[link]
+        with source.held():  # or it leaves memory before a broadcast holds it
+            for link in await self._valid([source.id]):
+                if compare_digest(self._text(source, link).encode(), text.encode()):
+                    if link not in self.watched:
+                        source.holds += 1
+                        self.watched[link] = Broadcast(source.id, source.table_id, source=source)
+                    return self.watched[link]
         raise BadToken(NO_BROADCAST)
 
     async def _valid(self, tables: Collection[bytes]) -> set[StoredLink]:
