@@ -194,7 +194,6 @@ async def table_watch(session: Session, call: Call) -> None:
         return
     membership = await session.find(q.table, token=q.token)
     membership.require_watching()
-    session.add(membership)
     if q.after is not None:
         await _answer_resume(session, call, membership, q.after)
         return
@@ -358,12 +357,9 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
             proof = await context.service.consistency.proof(
                 live_table, old=after, new=seen.version, edge=seen.edge, pause=session.pause
             )
+    table = live_table.table_id
     answer = r.Resumed(
-        checkpoint=seen.checkpoint,
-        reset=True,
-        table=live_table.table_id,
-        version=seen.version,
-        **acting,
+        checkpoint=seen.checkpoint, reset=True, table=table, version=seen.version, **acting
     )
     reset = r.Snapshot(reset=True, proof=proof, **members(membership, seen))
     return Resumption(membership, answer, seen.version, reset)

@@ -100,10 +100,9 @@ class Session:
         service, key, name = self.context.service, self.service_key, table or self.named
         membership = self.default if table is None else self.memberships.get(table)
         if membership and membership.subscription and membership.subscription.is_ended():
-            # Its table may have left memory, and be another object where it was loaded again.
             name = membership.live_table.table_id
             self.leave(membership)
-            membership = None
+            membership = None  # its table may have left memory, and be loaded as another object
         if membership is None:
             if name is None:
                 raise BadRequest("Name the table: there is none, or several, that could be meant.")
