@@ -235,7 +235,7 @@ class Clients:
     async def _watch_once(self, table: str, after: int | None) -> int | None:
         """Watch until the connection breaks, or is refused; the last version that was seen.
 
-        A subscription is kept for as long as it is silent: every event has to come by itself.
+        A subscription is kept for as long as it is silent: every event has to come automatically.
         """
         client = await RpcClient.connect(self._port())
         frames = client.notifications
@@ -353,12 +353,12 @@ class Clients:
             for one in self.history.operations
             if one.op == "watch" and (one.out or {}).get("first", 0) > ends[one.table]
         }
-        told = {
+        notified = {
             one.table
             for one in self.history.operations
             if (one.op, one.client) == ("events", "watch")
         }
-        if late := len(shown - told):
+        if late := len(shown - notified):
             self.subscriptions[LATE] = late
 
     def _delivered(self, ends: dict[str, int]) -> bool:

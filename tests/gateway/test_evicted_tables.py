@@ -1,4 +1,4 @@
-"""A table that leaves memory while somebody is about to watch it: every later event comes.
+"""A table that leaves memory while a client is about to watch it: every later event comes.
 
 A subscription at an object that is not in memory would be answered and then silent: the next
 request loads the table as another object, which alone the commits and the polls know.
@@ -31,7 +31,7 @@ async def evict_idle(service: Service) -> None:
 
 
 async def away(service: Service, table: SeatedTable) -> None:
-    """All leave the server, and nobody is at the table."""
+    """All leave the server, and no client is at the table."""
     for client in (table.host, *table.players):
         await client.close()
     live_table = service.tables.get(table.id)
