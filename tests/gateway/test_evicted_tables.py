@@ -80,7 +80,7 @@ async def test_a_service_that_is_looked_up(
 async def test_a_viewer_whose_link_is_looked_up(
     service: Service, gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(reading, "TICK_SECONDS", 0.01)
     monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.05)
     table = await seat_players(connect, gateway, players=1, broadcast=0)
     link = (await table.host.call("broadcast.link"))["link"]
@@ -90,7 +90,7 @@ async def test_a_viewer_whose_link_is_looked_up(
     async def watch() -> None:
         await watching.call("table.watch", table=table.id, link=link)
 
-    await evicting(service, monkeypatch, service.broadcasts, "valid", watch)
+    await evicting(service, monkeypatch, service.broadcasts, "_valid", watch)
     await watching.until_version(await act(connect, table))
 
 
