@@ -44,13 +44,13 @@ async def evicting(
     """Watch, and evict what may be evicted once the method `name` of `owner` was awaited."""
     method = getattr(owner, name)
 
-    async def slow(*given: Any) -> Any:
+    async def slow(_: object, *given: Any) -> Any:
         found = await method(*given)
         await evict_idle(service)
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(owner, name, slow)
+        patched.setattr(type(owner), name, slow)
         await watch()
 
 
