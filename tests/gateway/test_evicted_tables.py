@@ -6,6 +6,7 @@ request loads the table as another object, which alone the commits and the polls
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 
 from dealer.gateway import Gateway
 from dealer.service import Service
-from dealer.service.nodes import head_poller
 from dealer.service.reading import broadcasts as reading
 from tests.gateway.conftest import Connect
 from tests.gateway.rpc_client import eventually
@@ -81,7 +81,6 @@ async def test_a_viewer_whose_link_is_looked_up(
     service: Service, gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "TICK_SECONDS", 0.01)
-    monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.05)
     table = await seat_players(connect, gateway, players=1, broadcast=0)
     link = (await table.host.call("broadcast.link"))["link"]
     await away(service, table)
@@ -91,7 +90,9 @@ async def test_a_viewer_whose_link_is_looked_up(
         await watching.call("table.watch", table=table.id, link=link)
 
     await evicting(service, monkeypatch, service.broadcasts, "_valid", watch)
+    showing = asyncio.create_task(service.broadcasts.run())
     await watching.until_version(await act(connect, table))
+    showing.cancel()
 
 
 @pytest.mark.parametrize("named", [True, False])
