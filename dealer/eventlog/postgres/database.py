@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CONNECT_SECONDS = 5.0
+
+SILENT_SECONDS = 20
+"""A connection over which nothing comes, not even the acknowledgement of a packet, ends after this.
+
+Linux alone would wait a quarter of an hour for a network that drops packets.
+"""
+
 _HOSTS = "hosts"
 _OPTIONS = frozenset(
     (
@@ -80,6 +88,24 @@ _SETTINGS = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
+
+
+def end_when_silent(connection: socket.socket) -> None:
+    """End a TCP connection when its other end has not been heard of for `SILENT_SECONDS`.
+
+    While a query runs, its server answers the keepalives: only the network's silence counts.
+    """
+    if connection.family == socket.AF_UNIX:
+        return
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", SILENT_SECONDS // 2),
+        ("TCP_KEEPINTVL", SILENT_SECONDS // 4),
+        ("TCP_KEEPCNT", 2),
+        ("TCP_USER_TIMEOUT", 1000 * SILENT_SECONDS),
+    ):
+        if option := getattr(socket, name, None):  # not every system has each of them
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 class Server(NamedTuple):
@@ -198,6 +224,7 @@ class PostgresDatabase:
                 server_settings={} if named else {"application_name": "dealer"},
             )
             try:
+                end_when_silent(connection._transport.get_extra_info("socket"))
                 await connection.execute(
                     "".join(f"SET {name} = '{at}';" for name, at in (_SETTINGS | settings).items()),
                     timeout=CONNECT_SECONDS,
