@@ -370,7 +370,6 @@ class TablePage {
 
   /** Wait for what drags cards, which a spectator does without. */
   #loadDragging() {
-    seatMenu().catch(() => {}); // loaded again when one is opened
     this.#draggable ??= import(DRAGGING).then(({ Dragging }) => {
       this.dragging = new Dragging(find("#felt"), this.moves);
     }, () => {}); // without: cards are tapped

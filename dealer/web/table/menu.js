@@ -31,5 +31,5 @@ export async function menu(page, title, intro, offers, options = {}) {
   if (action) await page.attempt(action, options);
 }
 
-/** The module of the menus of seats, which is loaded after the first view. */
+/** The module of the menus of seats, which is loaded when the first one is opened. */
 export const seatMenu = () => import(SEAT_MENU);
