@@ -74,18 +74,20 @@ class Viewer:
         self.node, self.table, self.figures, self.chance = node, table, figures, chance
         self.link = ""
         self.version = 0
+        self.watched = False
         self.frames: list[Frame] = []
 
     async def run(self) -> None:
         while True:
             with suppress(OSError, WebSocketException):
                 await self._watch()
+            if self.watched and self.chance.random() < 0.2:
+                self.version = 0  # from the beginning, as a new viewer
+            self.watched = False
             await asyncio.sleep(0.05)  # the node is away, or the broadcast has not begun
 
     async def _watch(self) -> None:
         async with open_socket(f"ws://127.0.0.1:{self.node.port}/ws") as socket:
-            if self.chance.random() < 0.2:
-                self.version = 0  # from the beginning, as a new viewer
             given = {"table": self.table, "link": self.link, "after": self.version}
             request = {"jsonrpc": "2.0", "id": 1, "method": "table.watch", "params": given}
             await socket.send(json.dumps(request))
@@ -97,6 +99,7 @@ class Viewer:
                     self.figures.refused += 1
                     return
                 if "result" in frame:
+                    self.watched = True
                     self.figures.resumed += self.version > 0
                 for event in events_of(frame):
                     if event["version"] != self.version + 1:
