@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import pytest
 
+from dealer.eventlog.services import StoredLink
 from dealer.gateway import Gateway
 from dealer.gateway.close_codes import CloseCode
 from dealer.service import Service
@@ -204,6 +205,44 @@ async def test_a_link_that_was_taken_back_ends_its_connections(
     assert new != link
     assert await watch(again, table, new)
     assert str(await refusal(watch(await connect(gateway), table, link))) == NO_BROADCAST
+
+
+async def test_a_link_that_was_taken_back_while_the_server_was_frozen_shows_nothing_more(
+    table, time, connect, gateway, service, monkeypatch
+) -> None:
+    link, valid = await link_of(table), reading.Broadcasts._valid
+    time.pass_(SECONDS)
+    viewer = await connect(gateway)
+    await watch(viewer, table, link)
+    await table.players[0].call("deck.draw")
+    seen, events = viewer.versions[-1], service.recent.bytes
+
+    async def frozen(self: reading.Broadcasts, tables: Collection[bytes]) -> set[StoredLink]:
+        """The answer of the database comes before, and is read after, the pause."""
+        found = await valid(self, tables)
+        monkeypatch.setattr(reading.Broadcasts, "_valid", valid)
+        await table.host.call("broadcast.revoke")
+        time.pass_(SECONDS)
+        return found
+
+    monkeypatch.setattr(reading.Broadcasts, "_valid", frozen)
+    assert await viewer.wait_closed() == CloseCode.KEY_REVOKED
+    assert viewer.versions[-1] == seen
+    assert service.recent.bytes >= events > 0  # others go on reading from memory
+
+
+async def test_a_refused_viewer_and_a_long_history_do_not_hold_up_others(
+    table, time, connect, gateway, service, monkeypatch
+) -> None:
+    link = await link_of(table)
+    viewer = await connect(gateway)
+    assert await reason_of(watch(viewer, table, link)) == "too_early"
+    await eventually(lambda: not service.broadcasts.watched)
+    monkeypatch.setattr(reading, "SLICE", 2)
+    broadcast = await service.broadcasts.find(table.id, link)
+    time.pass_(SECONDS)
+    await service.broadcasts.advance(broadcast, once=True)
+    assert broadcast.committed == 2
 
 
 async def test_the_link_of_a_service_ends_with_its_key(time, connect, gateway, service) -> None:

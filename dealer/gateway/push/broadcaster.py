@@ -144,7 +144,7 @@ class Broadcaster:
             fields = {"table": live_table.table_id, "version": live_table.committed}
             log.error("log rewound", extra={"fields": fields})
         for subscription in tuple(live_table.subscribers):
-            if not live_table.committed:
+            if not live_table.committed and live_table.why_unreadable is None:
                 subscription.transport.close_with(
                     CloseCode.TRY_AGAIN_LATER, "the log no longer holds this table"
                 )

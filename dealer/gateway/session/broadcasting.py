@@ -53,6 +53,8 @@ async def watch(session: Session, call: Call, link: str) -> None:
     async with session.permit():
         await service.broadcasts.advance(broadcast)
     if max(1, after) > broadcast.committed:
+        if session.broadcasts.get(table) is subscription:
+            session.context.backlog.end(session.broadcasts.pop(table))
         raise TooEarly("This table's broadcast has not come that far; try again shortly.")
     version, head = await service.checkpoints.head(broadcast)
     session.answers.send_result(call, r.Resumed(table=table, version=version, checkpoint=head))

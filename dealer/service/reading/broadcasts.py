@@ -34,6 +34,7 @@ from dealer.service.tables.live_table import CommitNotice, LiveTable, Notices
 
 SLICE = 256  # events that are shown in one step of the loop, at most
 TICK_SECONDS = 0.25  # between two looks at what is old enough, and at which links are valid
+STALE_MS = 1000  # after which the answer which links are valid is not used
 
 NO_BROADCAST = (
     "There is no broadcast with this link: it is incomplete, of another table, or was taken back; "
@@ -114,17 +115,19 @@ class Broadcasts:
         await Polls(self._tick).run(TICK_SECONDS)
 
     async def _tick(self) -> None:
-        self.clock()  # read regularly, or a step forward counts as time that has passed
+        began = self.clock()  # read regularly, or a step forward counts as time that has passed
         for link in [link for link, each in self.watched.items() if not each.subscribers]:
             self._drop(link)
         watched = tuple(self.watched.items())
         valid = await self._valid({link.table for link, _ in watched}) if watched else ()
+        if self.clock() - began > STALE_MS:
+            return  # this process was frozen: a link may have been taken back meanwhile
         for link, broadcast in watched:
             try:
                 if link not in valid:
                     raise BadToken(NO_BROADCAST)
                 if not broadcast.reading.locked():  # else the others need not wait for this one
-                    await self.advance(broadcast)
+                    await self.advance(broadcast, once=True)
             except Exception as error:
                 if not isinstance(error, DealerError):
                     report("showing a broadcast failed", error)
@@ -137,8 +140,8 @@ class Broadcasts:
     def _drop(self, link: StoredLink) -> None:
         self.watched.pop(link).source.holds -= 1
 
-    async def advance(self, broadcast: Broadcast) -> None:
-        """Show all that is old enough by now; raises what reading does."""
+    async def advance(self, broadcast: Broadcast, *, once: bool = False) -> None:
+        """Show all that is old enough by now, or `once` a slice of it; raises what reading does."""
         async with broadcast.reading:
             while due := await self._due(broadcast):
                 for entry in due:
@@ -148,6 +151,8 @@ class Broadcasts:
                 signed = any(entry.type in CHECKPOINT_TYPES for entry in due)
                 notes = [await self.checkpoints.head(broadcast)] if signed else []
                 self.notices.send(broadcast, CommitNotice(due, notes))
+                if once:
+                    break  # the other broadcasts and links are not to wait for a long history
                 await asyncio.sleep(0)
 
     async def _due(self, broadcast: Broadcast) -> list[EventRecord]:

@@ -71,7 +71,7 @@ from dealer.eventlog.seat_subjects import Subjects
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
-from dealer.game.view import SPECTATOR, Audience, Viewer
+from dealer.game.view import BROADCAST, SPECTATOR, Audience, Viewer
 from dealer.proof.tree import Tree
 from dealer.service.tables import execution as executions
 from dealer.service.tables.round_secret import RoundSecret
@@ -438,7 +438,7 @@ class Notices:
 
     def send(self, live_table: LiveTable, notice: CommitNotice) -> None:
         """Call the listeners; what one raises is reported."""
-        if notice.reset:
+        if notice.reset and live_table.audience != BROADCAST:
             self._recent.forget()
             self._subjects.forget()
         for listener in self._listeners:
