@@ -203,12 +203,15 @@ async def test_deck_and_discards_stay_while_turns_pass(
         await holds(page, "pile:table", 1)
         before = await boxes(page, *places)
         assert len(before) == len(places)
+        await expect(page.locator(".others-turn")).to_have_text("Anyone may play")
+        await expect(page.locator("#tools .primary")).to_have_count(0)
         for seat in ("2", "1"):
             await ada.note(kind="turn", text=seat)
             await expect(
                 page.locator("#felt [data-turn] .chip, #own[data-turn] .chip")
             ).to_be_visible()
             await expect(page.locator(".your-turn")).to_be_visible(visible=seat == "2")
+            await expect(page.locator(".others-turn")).to_be_visible(visible=seat == "1")
             await still(page, before, *places)
         await ada.play(ada.hand[:1])
         await holds(page, "pile:table", 2)

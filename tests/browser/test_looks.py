@@ -311,7 +311,7 @@ async def test_the_table_says_whose_turn_it_is_and_who_is_away(
     path = await hearts(server)
     visitor = await phone(open_page, path.partition("#")[0], size, letters=letters)
     player = await phone(open_page, path, size, letters=letters)
-    await expect(player.locator(".your-turn")).to_have_text("Your turn")
+    await expect(player.locator(".your-turn")).to_have_text("Your turn: tap a card")
     await expect(visitor.locator(".seats > [data-turn] .name")).to_have_text("Maximiliane")
     for page, turn in ((visitor, ".seats > [data-turn] .chip"), (player, ".your-turn")):
         for one in (turn, ".badge"):

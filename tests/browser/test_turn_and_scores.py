@@ -33,6 +33,7 @@ async def test_the_filled_button_is_for_the_player_in_turn(open_page, server) ->
         await turn_of(phone.page, bob.seat)
     await expect(bob.page.locator(FILLED)).to_have_text("Draw")
     await expect(ada.page.locator(FILLED)).to_have_count(0)
+    await expect(ada.page.locator(".others-turn")).to_have_text("Bob’s turn")
     # Out of turn the move is done, and the page says whose turn it is.
     await ada.tap("Draw")
     await ada.player.holds(4)

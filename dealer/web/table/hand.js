@@ -5,6 +5,7 @@ import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
+import { turnLine } from "./next_step.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { marksElement, marksOf, marksText, updateMarks } from "./seat_marks.js";
@@ -17,7 +18,8 @@ export class Hand {
   #title = element("h2", { id: "hand-title" });
   #chip = chipElement();
   #marks = marksElement();
-  #turn = element("b", { class: "your-turn", hidden: true }, texts.yourTurn);
+  #turn = element("b", { class: "your-turn", hidden: true });
+  #others = element("span", { class: "others-turn", hidden: true });
   #marksText = element("p", { id: "own-marks", class: "visually-hidden" });
   #before = element("span", { class: "before" });
   #bubble = bubbleElement();
@@ -48,7 +50,8 @@ export class Hand {
     new ResizeObserver(() => this.#show(this.chosen)).observe(this.#list);
     container.append(
       element("div", { class: "hand-head" },
-        this.#chip, this.#title, this.#turn, this.#marks, this.#before, element("div", {
+        this.#chip, this.#title, this.#turn, this.#others, this.#marks, this.#before,
+        element("div", {
           class: "sorts", role: "group", "aria-label": texts.sort,
         }, ...this.#sortButtons), this.#bubble),
       element("div", { class: "hand-frame scroll-frame" }, this.#list),
@@ -124,7 +127,10 @@ export class Hand {
     updateMarks(this.#marks, marks);
     setText(this.#marksText, texts.ownMarks({ seat: table.seat, marks: marksText(marks) || null }));
     setAttribute(this.#list.closest("#own"), "data-turn", marks.turn);
+    const line = turnLine(this.#page);
     this.#turn.hidden = !marks.turn;
+    this.#others.hidden = marks.turn || line === null;
+    setText(this.#turn.hidden ? this.#others : this.#turn, line ?? "");
     drawSeatPiles(this.#before, this.#page, pilesOfSeat(table.state, table.seat));
     bubbles.draw(this.#bubble, table.seat);
   }

@@ -1,10 +1,12 @@
-/** What comes next in a round: the action of the one filled button. */
+/** What comes next in a round: the action of the one filled button, and who is to act. */
 
+import { cardSign } from "../cards.js";
 import { table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
-import { isOver, nextDeal } from "./game.js";
+import { hasTricks, hasTurns, isOver, leadingCardOfGame, nextDeal } from "./game.js";
+import { begun } from "./history.js";
 import { OF_CARDS } from "./questions.js";
-import { cardsIn, isSealed, nameAt, passing } from "./selectors.js";
+import { cardsIn, isSealed, isTrick, nameAt, ownCards, passing } from "./selectors.js";
 
 /**
  * The next step for this player, and what its button says; null if there is none. The steps of a
@@ -33,13 +35,39 @@ export function nextStep(page, names) {
     return step("passTo", texts.passCards({ count: pass.count, name: nameAt(table, pass.seat) }));
   }
   // Others may move, too, but the filled button is for the player whose turn it is.
-  if (![null, table.seat].includes(page.markers.turn)) return null;
+  const { turn } = page.markers;
+  const isFree = turn === null && (!hasTurns() || table.state.seats.length === 1);
+  if (turn !== table.seat && !isFree) return null;
   // Where cards are passed, several ones are selected for that, and a single one to be played.
   const moves = slots.length > 1 && names.includes("passTo") ? ["passTo", ...names] : names;
   const ofCards = slots.length === 0 ? undefined : moves.find(
     (name) => OF_CARDS.includes(name) && isPossible(name));
   if (ofCards !== undefined) return step(ofCards);
   return names.includes("draw") && isPossible("draw") ? step("draw") : null;
+}
+
+/**
+ * Whose turn it is, for the line beside the hand; null where there is nothing to say.
+ *
+ * @param {any} page
+ * @returns {string | null}
+ */
+export function turnLine(page) {
+  const { table, slots, markers: { turn } } = page;
+  const words = texts.whoseTurn;
+  const isIdle = table.round === null || ownCards(table).length === 0;
+  if (turn === table.seat) {
+    return hasTricks() && !isIdle && slots.length === 0 ? words.yourTurnTap : texts.yourTurn;
+  }
+  // While cards are selected the heading has the room: it says how many.
+  if (isIdle || slots.length > 0 || table.state.seats.length === 1) return null;
+  if (turn !== null) return words.turnOf({ name: nameAt(table, turn) });
+  if (!hasTurns() || isTrick(table) || isOver(table)) return null;
+  const pass = passing(table);
+  if (pass !== null) return pass.done ? words.stillPassing : null;
+  const lead = leadingCardOfGame();
+  return lead !== null && !begun(table).played ? words.begins({ card: cardSign(lead) })
+    : words.anyone;
 }
 
 /** Whether no card has left the deck. */
