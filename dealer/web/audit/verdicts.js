@@ -9,7 +9,7 @@ const CLASSES = { passed: "yes", failed: "no", "not checked": "waiting" };
 const HEADS = ["form", "heads", "saved"]; // the checks before any event
 const TICK = "M4 13l5 5L20 6";
 const CROSS = "M5 5l14 14M19 5L5 19";
-const RING = "M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16"; // something was not checked
+const RING = "M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16"; // there is no verdict on a shuffle
 
 const showList = (id, sentences) =>
   byId(id).replaceChildren(...sentences.map((one) => element("li", {}, one)));
@@ -27,11 +27,14 @@ export function showVerdict(report, lines, against) {
   const found = results(report);
   const passed = found.filter(({ state }) => state === "passed").length;
   const all = passed === found.length;
-  const fair = all && report.practice === null;
+  const verdict = fault !== null ? texts.failed : verdictOf(report, all);
+  // What the file alone cannot show is in the words; the ring is for rounds without a fair shuffle.
+  const fair = [texts.verdicts.fair, texts.verdicts.fairAsShown].includes(verdict);
+  const sign = fault !== null ? CROSS : fair ? TICK : RING;
   byId("verdict").classList.toggle("bad", fault !== null);
-  byId("verdict").classList.toggle("partly", fault === null && !fair);
-  byId("badge-sign").setAttribute("d", fault !== null ? CROSS : fair ? TICK : RING);
-  setText(byId("verdict-title"), fault !== null ? texts.failed : verdictOf(report, all));
+  byId("verdict").classList.toggle("partly", sign === RING);
+  byId("badge-sign").setAttribute("d", sign);
+  setText(byId("verdict-title"), verdict);
   setText(byId("facts-title"), fault !== null ? texts.details
     : all ? texts.passed : texts.partly({ passed, open: found.length - passed }));
   const words = fault === null
