@@ -114,8 +114,8 @@ async def test_all_of_it_is_on_the_screen(server, open_page, size, names, deal) 
         name = page.locator(".hand h3 b").first
         letters = "(one) => parseFloat(getComputedStyle(one).fontSize)"
         assert await name.evaluate(letters) >= size["height"] / 40
-        width = "(one) => one.getBoundingClientRect().width"
-        assert await page.locator(".hand .card").first.evaluate(width) > size["height"] / 18
+        width = "(least) => document.querySelector('.hand .card').offsetWidth > least"
+        await page.wait_for_function(width, arg=size["height"] / 18)  # once all cards are laid out
 
 
 async def test_over_a_stream_there_is_no_ground(server, open_page) -> None:
