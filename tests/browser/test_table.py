@@ -189,6 +189,8 @@ async def test_the_deck_is_cut_shuffled_again_and_collected(dealt_by_pages) -> N
     await expect_log(bob, "The deck was cut.")
     await ada.keyboard.press("s")
     await expect_log(bob, "Shuffled 42 cards, by the house, Ada and you.")
+    # While a page has not yet heard the end of a shuffle, it refuses every move of cards.
+    await expect_log(ada, re.compile("^Shuffled 42 cards, by the house, "))
     await ada.keyboard.press("k")
     await holds(bob, "deck", 52)
 
