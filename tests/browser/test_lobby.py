@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -87,6 +88,24 @@ async def test_games_are_tiles_with_a_picture_and_their_players(open_page, axe) 
     await page.get_by_role("button", name="Menu").tap()
     menu = page.get_by_role("dialog", name="Menu")
     await expect(menu.get_by_role("button", name="How to play: Hearts")).to_be_visible()
+
+
+async def test_no_tile_moves_when_the_games_are_there(open_page) -> None:
+    """A tap meets the game that it meant, also where the list of games comes late."""
+    page = await open_page("/")
+    listed = asyncio.Event()
+
+    async def late(route) -> None:
+        await listed.wait()
+        await route.continue_()
+
+    await page.route("**/games.json", late)
+    await page.reload()
+    await expect(page.get_by_text("No tables are open.")).to_be_visible()
+    await expect(page.locator(".tile")).to_have_count(0)
+    listed.set()
+    await expect(page.locator(".tile").first).to_contain_text("Hearts")
+    await expect(page.locator(".tile").last).to_contain_text("Any game")
 
 
 async def test_a_table_has_the_chosen_options(open_page, axe) -> None:

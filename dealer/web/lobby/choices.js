@@ -19,9 +19,8 @@ export class Choices {
   #button;
   #onPack;
   #byPointer = false; // keys go from game to game, and stay there
-  #any = tile(null);
   #tiles = element("fieldset", { class: "tiles" },
-    element("legend", { class: "visually-hidden" }, texts.game), this.#any);
+    element("legend", { class: "visually-hidden" }, texts.game));
   #opened = element("div", { class: "opened", hidden: true });
   #gameMeans = hint("game-means", "");
   #tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
@@ -106,7 +105,8 @@ export class Choices {
     const [packs, games] = lists.map((list) => list ?? []);
     this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, inLanguage(title))));
     for (const game of games) this.#games.set(game.game, game);
-    this.#any.before(...inOrder(games).map(tile));
+    // All at once: a tile that moves when others come is another one under the finger.
+    this.#tiles.append(...[...inOrder(games), null].map(tile));
   }
 
   #chosenGame() {
