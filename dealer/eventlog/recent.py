@@ -35,8 +35,11 @@ CLOSED = TableClosed.__name__
 
 BOUND = 16 * 2**20
 
-_ENTRY = 250
-"""Estimated bytes of a record without its leaf and the face that it shows to one seat."""
+_ENTRY = 300
+"""Estimated bytes of a record with its event, without its leaf and the face that one seat sees."""
+
+_TABLE = 800
+"""Estimated bytes that a table takes here without its records."""
 
 
 class _Ring:
@@ -46,7 +49,7 @@ class _Ring:
 
     def __init__(self) -> None:
         self.records: deque[EventRecord] = deque()
-        self.size = 0
+        self.size = _TABLE
         self.keep = False
         self.closed = False
 
@@ -78,11 +81,12 @@ class RecentEvents:
             ring = self._rings.get(table)
             if ring is None:
                 ring = self._rings[table] = _Ring()
+                self.bytes += ring.size
             elif ring.records[-1].version + 1 != first:
                 # Another process has written what is between them.
                 self.dropped += self.waiting.pop(table, None) is not None
                 ring.records.clear()
-                size -= ring.size
+                size -= ring.size - _TABLE
             ring.records += records
             ring.size += size
             ring.keep = keep
@@ -207,4 +211,5 @@ class RecentEvents:
             ring.size -= _ENTRY + len(gone.leaf) + len(gone.private)
         if not records:
             del self._rings[table]
+            ring.size = 0
         self.bytes -= before - ring.size

@@ -3,8 +3,9 @@
     python -m tests.service.memory_growth make FOLDER KIND COUNT
     python -m tests.service.memory_growth load FOLDER
     python -m tests.service.memory_growth unload FOLDER KIND COUNT
+    python -m tests.service.memory_growth forget FOLDER KIND COUNT
 
-KIND is empty, table, drawing, commands or large.
+KIND is empty, table, drawing, closed, commands or large.
 The second prints the bytes that the process grows by and the bytes that `TableCache` estimates. It
 only loads tables, each a second time, so that nothing else grows meanwhile: the first time fills
 the caches and the heap of the database's thread. There is one, because each more of them that the
@@ -12,7 +13,8 @@ second time happened to need would add the page cache of its connection.
 
 The third plays COUNT tables and has those that are idle leave memory. It prints the bytes that are
 allocated no more and by how much `dealer_tables_bytes` falls; with PYTHONMALLOC=malloc, so that the
-C library counts what Python allocates, too.
+C library counts what Python allocates, too. The fourth prints the same of the recent events alone,
+which are all kept until then, as while the read models lag.
 """
 
 from __future__ import annotations
@@ -48,8 +50,10 @@ async def _play(service: Service, live_table: LiveTable, deck: tuple[str, ...], 
     for _ in range(6 if kind == "commands" else 1):
         await service.execute(live_table, opening)
         await service.execute(live_table, StartShuffle(HOST))
-        for n in range(20 if kind == "drawing" else 0):
+        for n in range(20 if kind in ("drawing", "closed") else 0):
             await service.execute(live_table, Draw(Actor(seat=1 + n % 4)))
+        if kind == "closed":
+            await service.execute(live_table, CloseRound(HOST))
         if kind == "commands":
             draws: list[Command] = [Draw(Actor(seat=1 + n % 4)) for n in range(52)]
             at = live_table.table.version
@@ -128,11 +132,23 @@ async def unload_all(url: str, kind: str, count: int) -> None:
         print(before - allocated_bytes(), counted - service.tables.used)
 
 
+async def forget_all(url: str, kind: str, count: int) -> None:
+    async with open_service(url, synchronous="NORMAL") as service:
+        service.feed.head.followers += 1  # so that no slice of the feed ends what follows
+        service.recent.follow(True)
+        for _ in range(0, count, AT_ONCE):
+            await asyncio.gather(*(make(service, kind) for _ in range(AT_ONCE)))
+        await service.projection.up_to_date()
+        before, counted = allocated_bytes(), service.tables.used
+        service.recent.forget()
+        print(before - allocated_bytes(), counted - service.tables.used)
+
+
 if __name__ == "__main__":
     stage, folder, *more = sys.argv[1:]
     url = f"sqlite:///{folder}/dealer.db"
     if stage == "load":
         asyncio.run(load_all(url))
     else:
-        work = make_all if stage == "make" else unload_all
+        work = {"make": make_all, "unload": unload_all, "forget": forget_all}[stage]
         asyncio.run(work(url, more[0], int(more[1])))

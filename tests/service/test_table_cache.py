@@ -268,7 +268,9 @@ def memory_growth(*arguments: str, **environment: str) -> list[int]:
     return [int(each) for each in printed.split()]
 
 
-@pytest.mark.parametrize(("kind", "count"), [("table", 200), ("commands", 200), ("large", 40)])
+@pytest.mark.parametrize(
+    ("kind", "count"), [("table", 200), ("closed", 200), ("commands", 200), ("large", 40)]
+)
 def test_the_estimate_is_near_the_growth_of_a_process(
     kind: str, count: int, tmp_path: Path
 ) -> None:
@@ -278,8 +280,17 @@ def test_the_estimate_is_near_the_growth_of_a_process(
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33")
-@pytest.mark.parametrize("kind", ["empty", "table", "drawing", "commands"])
-def test_what_idle_tables_count_is_freed_when_they_leave_memory(kind: str, tmp_path: Path) -> None:
-    """With the projector's states of them."""
-    freed, counted = memory_growth("unload", str(tmp_path), kind, "100", PYTHONMALLOC="malloc")
-    assert 0.75 < freed / counted < 1.25, (kind, freed / 100, counted / 100)
+@pytest.mark.parametrize(
+    ("stage", "kind"),
+    [
+        *(("unload", kind) for kind in ("empty", "table", "drawing", "closed", "commands")),
+        *(("forget", kind) for kind in ("empty", "closed")),
+    ],
+)
+def test_what_is_counted_is_freed_when_it_leaves_memory(
+    stage: str, kind: str, tmp_path: Path
+) -> None:
+    """Idle tables with the projector's states of them; and the events of the newest rounds."""
+    count = 40 if stage == "forget" else 100  # its events do not fill the memory of recent ones
+    freed, counted = memory_growth(stage, str(tmp_path), kind, str(count), PYTHONMALLOC="malloc")
+    assert 0.75 < freed / counted < 1.25, (stage, kind, freed / count, counted / count)
