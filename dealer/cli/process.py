@@ -28,9 +28,10 @@ PERIOD = 60.0
 """Seconds between two collections of a server in use, and between two counts of what is frozen: a
 count visits every frozen object, about 20 ms."""
 
-MIDDLE_COLLECTIONS = 10
+MIDDLE_COLLECTIONS = 2
 """Collections of the middle generation, each after at most 7,000 more allocations than releases,
-after which the next full one is not delayed any longer."""
+after which the next full one is not delayed any longer: it takes up to 10 ms, for which every
+player waits."""
 
 CHECK = 0.2
 """Seconds between two checks of that number."""
@@ -115,13 +116,16 @@ class FullCollections:
                 self.collect_new()
 
     def collect(self) -> None:
-        """Collect what is new, or everything if what is skipped has doubled; freeze the rest."""
-        if gc.get_freeze_count() >= 2 * self.frozen:
+        """Collect what is new, or everything if what is skipped has doubled; freeze the rest.
+
+        The first time nothing was frozen long ago. With 2,000 players, who return in seconds after
+        a start, everything takes 0.2 s: so long would they all wait.
+        """
+        if self.frozen and gc.get_freeze_count() >= 2 * self.frozen:
             gc.unfreeze()
-            self.collect_new()
-            self.frozen = gc.get_freeze_count()
-        else:
-            self.collect_new()
+            self.frozen = 0
+        self.collect_new()
+        self.frozen = self.frozen or gc.get_freeze_count()
 
     def collect_new(self) -> None:
         """Collect what was allocated since the last collection, and freeze what survives."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,6 +20,7 @@ from dealer.gateway.net.connection import Connection, State
 from dealer.gateway.net.responses import response
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import eventually
+from tests.gateway.tables import seat_players
 
 POST = b"POST /%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
 
@@ -91,3 +94,22 @@ async def test_a_state_follows_only_those_of_the_table() -> None:
     connection = Echo(TEST_LIMITS, 0)
     with pytest.raises(AssertionError, match=r"OPEN does not follow State\.ACCEPTED"):
         connection._enter(State.OPEN)
+
+
+async def test_a_connection_that_ended_is_freed_without_a_collection(gateway, connect) -> None:
+    """Else each that comes back leaves garbage, whose collection all players wait for."""
+    table = await seat_players(connect, gateway, players=1)
+    await table.players[0].call("table.state")
+    ended = [
+        weakref.ref(part)
+        for one in gateway.registry.connections
+        for part in (one, one.receiver, one.receiver.queue, one.receiver.session)
+    ]
+    assert len(ended) == 8
+    gc.disable()
+    try:
+        for client in (table.host, *table.players):
+            await client.close()
+        await eventually(lambda: not any(part() for part in ended))
+    finally:
+        gc.enable()

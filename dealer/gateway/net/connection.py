@@ -178,6 +178,8 @@ class Connection(asyncio.Protocol):
             self._send_deadline.cancel()
         self._wake_waiters()
         self.lost()
+        # It refers to this connection: freed at once, the two need no collection of garbage.
+        self.receiver = None
 
     def eof_received(self) -> None:
         """The client has closed its half: the transport sends what it has, and closes the other."""

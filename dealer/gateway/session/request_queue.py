@@ -71,6 +71,7 @@ class RequestQueue:
 
     def close(self) -> None:
         """Run nothing more."""
+        del self._receive  # its owner refers to this queue: both are freed without a collection
         self.waiting = None
         for task in list(self._tasks):
             task.cancel()
