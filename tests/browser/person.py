@@ -45,16 +45,25 @@ _PLACE = f"""(role, pattern) => {{
   one.scrollIntoView({{ block: "nearest", inline: "nearest" }});
   const {{ left, top, width, height }} = one.getClientRects()[0]; // of a link, its first line
   // A card of a fan is covered by the next one, except for its left edge.
-  for (const x of [left + width / 2, left + Math.min(12, width / 4)]) {{
-    const y = top + height / 2;
+  const y = top + height / 2;
+  const x = [left + width / 2, left + Math.min(12, width / 4)].find((x) => {{
     const hit = document.elementFromPoint(x, y);
-    if (one.contains(hit) || (hit !== null && hit.contains(one) && role === "stack")) {{
-      return {{ x, y }};
-    }}
+    return one.contains(hit) || (hit !== null && hit.contains(one) && role === "stack");
+  }});
+  if (x === undefined) return null;
+  const last = window.lastPlace;
+  if (last?.one === one && last.x === x && last.y === y) {{
+    if (last.frames < 2) return null;
+    window.lastPlace = null; // the next press waits again
+    return {{ x, y }};
   }}
+  const place = window.lastPlace = {{ one, x, y, frames: 0 }};
+  const drawn = () => {{ if (++place.frames < 2) requestAnimationFrame(drawn); }};
+  requestAnimationFrame(drawn);
   return null;
 }}"""
-"""The point at which an element is pressed; null while it is disabled or something covers it."""
+"""The point at which an element is pressed, once it was there for two frames; null before, and
+while it is disabled or something covers it."""
 
 
 class Person:
@@ -136,13 +145,10 @@ class Person:
 
     async def place(self, role: str, pattern: str) -> Point:
         """Wait until an element can be pressed and has stopped moving; returns where."""
-        before: dict[str, float] | None = None
 
         async def look() -> dict[str, float] | None:
-            nonlocal before
-            last = before
-            before = await self.window.call(_PLACE, role, pattern)
-            return before if before == last else None
+            place: dict[str, float] | None = await self.window.call(_PLACE, role, pattern)
+            return place
 
         found = await self.until(f"the {role} {pattern!r}, to press it", look)
         assert found is not None

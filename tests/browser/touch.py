@@ -6,10 +6,11 @@ cancel the pointer. Pages must be opened with `has_touch=True, is_mobile=True`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from playwright.async_api import CDPSession, Locator, Page
+from playwright.async_api import CDPSession, Error, Locator, Page
 
 STEPS = 8
 """Moves of a drag or swipe."""
@@ -26,12 +27,16 @@ class Point:
 
 
 async def middle(target: Locator) -> Point:
-    """The middle of an element, in pixels of the window, once it is visible.
+    """The middle of an element, in pixels of the window, once it is visible and moves no more.
 
     An element that the page replaces between being found and being measured has no box.
     """
-    while (box := await target.bounding_box()) is None:
-        await target.wait_for()
+    box = None
+    while box is None:
+        one = await target.element_handle()
+        with suppress(Error):  # it was replaced meanwhile
+            await one.wait_for_element_state("stable")
+            box = await one.bounding_box()
     return Point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
