@@ -94,7 +94,7 @@ async def fits(page: Page) -> bool:
     """Whether nothing is wider than the window once the layout is final."""
     try:
         await page.wait_for_function(
-            "document.documentElement.scrollWidth <= document.documentElement.clientWidth",
+            "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth",
             timeout=10_000,
         )
     except TimeoutError:

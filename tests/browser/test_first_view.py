@@ -141,7 +141,7 @@ async def test_reduced_motion_has_no_animations(server, open_page) -> None:
         await ada.do("Deal")
         await ada.holds(1)
         if motion == "no-preference":  # the cards fly from the next frame on
-            await ada.page.wait_for_function("window.animations > 0")
+            await ada.page.wait_for_function("() => window.animations > 0")
         counts[motion] = await ada.page.evaluate("window.animations")
     assert counts["reduce"] == 0
     assert counts["no-preference"] > 0
