@@ -95,6 +95,7 @@ export class JoinForm {
   #collects = element("p", { class: "muted" }, texts.hostCollects);
   #broadcast = element("p", { class: "broadcast" });
   #isInvited;
+  #isWatching = false;
 
   constructor(container, page) {
     this.#page = page;
@@ -115,13 +116,17 @@ export class JoinForm {
   draw(notWatchable = null) {
     const { table } = this.#page;
     const over = table !== null && (table.closed || this.#page.stopped);
-    this.#container.hidden = over || (table !== null && table.seat !== null);
-    if (this.#container.hidden) return;
     const free = table === null ? [] : freeSeats(table.state).slice(0, MAX_SEATS_LISTED);
     const full = table !== null && free.length === 0;
+    this.#container.hidden = over || (full && this.#isWatching)
+      || (table !== null && table.seat !== null);
+    if (this.#container.hidden) return;
     setText(this.#title, notWatchable ?? (full ? texts.tableFull : this.#greeting()));
-    this.#submit.disabled = full;
-    this.#collects.hidden = table === null || !hostCollects(table);
+    setText(this.#submit, full ? texts.watch : texts.sitDown);
+    this.#submit.disabled = false;
+    setAttribute(this.#name.form, "data-full", full);
+    this.#name.disabled = full; // what is hidden is not asked for
+    this.#collects.hidden = table === null || full || !hostCollects(table);
     const rule = table === null ? this.#page.greeting.broadcast : table.state.rules.broadcast;
     setText(this.#broadcast, broadcastSentence(rule));
     this.#drawRemoval();
@@ -134,7 +139,7 @@ export class JoinForm {
 
   /** A player who came by an invitation writes a name; a spectator keeps the page's keys. */
   #focusOnce() {
-    if (!this.#isInvited || this.#submit.disabled) return;
+    if (!this.#isInvited || this.#submit.disabled || this.#name.disabled) return;
     this.#isInvited = false;
     this.#name.focus({ preventScroll: true });
   }
@@ -143,7 +148,7 @@ export class JoinForm {
   #drawRemoval() {
     const { id, table } = this.#page;
     const reason = removalKept(id, table);
-    this.#submit.disabled ||= reason !== null;
+    this.#submit.disabled ||= reason !== null && !this.#name.disabled;
     const sentence = reason === null ? "" : texts.removed({ reason: safeText(reason) });
     if (sentence !== "" || this.#status.dataset.removed === "") setText(this.#status, sentence);
     setAttribute(this.#status, "data-removed", sentence !== "");
@@ -172,6 +177,10 @@ export class JoinForm {
 
   async #onSubmit(event) {
     event.preventDefault();
+    if (this.#name.disabled) {
+      this.#isWatching = true;
+      return this.draw();
+    }
     const name = this.#name.value.trim();
     remember(PLAYER, name);
     this.#submit.disabled = true;
