@@ -177,7 +177,7 @@ async def test_a_tableau_keeps_its_places_and_its_runs_move(open_page: Any) -> N
         .evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().top)")
     ]
     assert covering - covered >= 26 / 43 * width
-    assert 40 <= width <= 46
+    assert 48 <= width <= 52
     box = await columns[0].locator(".card").first.bounding_box()
     assert box is not None
     await phone.fingers.drag(

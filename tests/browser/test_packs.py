@@ -147,7 +147,7 @@ async def test_a_hand_is_sorted_in_the_order_of_the_pack(server, open_page) -> N
     await tool(page, "Draw").click()
     await expect(page.locator("#hand .card[data-pack]")).to_have_count(9)
     order = list(PACKS["german-32"]["cards"])
-    await page.get_by_role("button", name="By suit").click()
+    await page.get_by_role("button", name="Suit", exact=True).click()
     await expect(page.locator("#announcer")).to_have_text(re.compile("Sorted by suit"))
     hand = await codes(page)
     assert hand == sorted(hand, key=order.index)

@@ -46,8 +46,8 @@ async def test_the_pictures_of_the_readme_are_taken(server, open_page, album) ->
     await ada.do("Deal")
     await ada.holds(7)
     await bob.holds(7)
-    await ada.do("By suit")
-    await bob.do("By rank")
+    await ada.do("Suit")
+    await bob.do("Rank")
     for one in (ada, cleo, dan):
         await one.choose(3)
         await one.do("Play")

@@ -244,7 +244,7 @@ async def test_the_order_of_a_hand_survives_a_reload(two) -> None:
     await expect(own_cards(ada)).to_have_count(7)
     assert await codes(ada) == order
     await ada.keyboard.press("t")
-    await expect(ada.get_by_role("button", name="By suit")).to_have_attribute(
+    await expect(ada.get_by_role("button", name="Suit", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
     suits = [code[1] for code in await codes(ada)]
@@ -425,7 +425,7 @@ async def test_reduced_motion_has_no_card_animations(open_page) -> None:
     await page.evaluate(COUNT_ADDED)
     await page.keyboard.press("d")
     await expect(own_cards(page)).to_have_count(1)
-    await page.wait_for_function("window.added === 1")
+    await page.wait_for_function("() => window.added === 1")
     await expect(page.locator("#overlay .card")).to_have_count(0)
     await expect(own_cards(page).locator(".card")).to_be_visible()  # its picture has come
 
