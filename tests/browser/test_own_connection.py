@@ -20,7 +20,7 @@ async def test_the_own_lost_connection_is_said_within_eight_seconds(
     """No byte passes any more, without any sign of it, as when a phone leaves its network."""
     path, *_ = await prepared_table(server, ("Ada",), deal=3)
     page = await open_page(path, at=link.port)
-    page.errors.expect("WebSocket")  # type: ignore[attr-defined]
+    page.errors.expect("WebSocket|ERR_|Failed to load")  # type: ignore[attr-defined]
     await page.clock.install()
     await page.reload()
     await expect(own_cards(page)).to_have_count(3)
