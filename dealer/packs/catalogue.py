@@ -147,7 +147,7 @@ def _read_folder(folder: Traversable, read: Read) -> Files:
         raise ConfigurationError(f"{folder} has more than {FILES_MAX} files.")
     found: Files = {}
     for path in paths:
-        name = _name(path)
+        name = Path(path.name).stem
         if name in found:
             raise ConfigurationError(f"{path}: there is another file of this name.")
         try:
@@ -172,12 +172,8 @@ def _kind(path: Traversable) -> str:
     return "".join(path.name.rpartition(".")[1:]).lower()
 
 
-def _name(path: Traversable) -> str:
-    return path.name.rpartition(".")[0]
-
-
 def _read_pack(path: Traversable, text: str, *, notes: list[str] | None = None) -> dict[str, Any]:
-    name = members.name(_name(path), "the name of the file")
+    name = members.name(Path(path.name).stem, "the name of the file")
     if _kind(path) == _CSV:
         return pack.read(parse_csv(text, name=name, notes=notes), name=name)
     if _kind(path) == _JSON:
@@ -186,7 +182,7 @@ def _read_pack(path: Traversable, text: str, *, notes: list[str] | None = None) 
 
 
 def _read_game(path: Traversable, text: str, *, packs: Mapping[str, Any]) -> dict[str, Any]:
-    name = members.name(_name(path), "the name of the file")
+    name = members.name(Path(path.name).stem, "the name of the file")
     return game.read(members.parse_json(text), name=name, packs=packs)
 
 

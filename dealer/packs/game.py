@@ -30,7 +30,7 @@ TURNS = ("play", "discard", "draw")
 DIRECTIONS = ("left", "right", "across", "none")
 """To whom cards are passed in a round."""
 
-_ORDER = ("turns", "tricks", "pass")
+_ORDER = ("turns", "tricks", "pass", "suit", "words")
 _GAME = (
     *("game", "title", "players", "picture", "deck", "rules", "piles"),
     *("deal", "turn", "result", "buttons", "help"),
@@ -67,8 +67,8 @@ def read(
     deals = _deals(given.get("deal", []), names, players)
     _check_number(deals, players, cards)
     turn = given.get("turn")
-    if turn is not None and turn not in names:
-        raise ConfigurationError("turn must be the name of one of the piles.")
+    if turn is not None:
+        _check_pile(turn, "turn", names)
     result = _result(given["result"], names, _codes(deck)) if "result" in given else None
     optional = {"picture": picture, "pack": pack, "turn": turn, "result": result}
     sentences = enumerate(_list(given, "help", 20), 1)
@@ -89,7 +89,7 @@ def read(
 
 
 def _order(given: Mapping[str, Any], cards: set[str]) -> dict[str, Any]:
-    """Which moves pass the turn on, how tricks are won, what is passed; only what the game says."""
+    """Turns, tricks, passing, which cards ask for a suit, and words; only what the game says."""
     order: dict[str, Any] = {}
     if "turns" in given:
         order["turns"] = _among(TURNS, given["turns"], "turns", most=len(TURNS))
@@ -106,6 +106,12 @@ def _order(given: Mapping[str, Any], cards: set[str]) -> dict[str, Any]:
         count = members.whole(passed.get("count"), "pass: count", least=1, most=1024)
         to = _among(DIRECTIONS, passed.get("to"), "pass: to", least=1, most=20)
         order["pass"] = {"count": count, "to": to}
+    if "suit" in given:
+        _fitting(given["suit"], cards, "suit")
+        order["suit"] = given["suit"]
+    if "words" in given:
+        words = members.mapping(given["words"], "words", (*BUTTONS, "your_turn", "before_deal"))
+        order["words"] = {key: members.text(one, f"words: {key}") for key, one in words.items()}
     return order
 
 
@@ -203,11 +209,8 @@ def _pile(value: Any, at: str) -> dict[str, Any]:
     spread = given.get("spread", False)
     if not isinstance(spread, bool) and spread != "down":
         raise ConfigurationError(f'{at}: spread must be true, false or "down".')
-    return {
-        "name": name,
-        "title": members.text(given.get("title"), f"{at}: title"),
-        "spread": spread,
-    }
+    title = members.text(given.get("title"), f"{at}: title")
+    return {"name": name, "title": title, "spread": spread}
 
 
 def _deals(value: Any, piles: set[str], players: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -287,23 +290,15 @@ def _result(value: Any, piles: set[str], cards: set[str]) -> dict[str, Any]:
         patterns = members.mapping(given["points"], "result: points")
         if not 1 <= len(patterns) <= 100:
             raise ConfigurationError("result: points must have 1 to 100 members.")
-        result["points"] = [
-            [
-                members.string(pattern, "result: points", most=16),
-                members.whole(number, f"result: points, {pattern}", least=-1000, most=1000),
-            ]
-            for pattern, number in patterns.items()
-        ]
-        left = cards
-        for pattern in patterns:
-            fits = re.compile(".*".join(map(re.escape, pattern.split("*")))).fullmatch
-            fitting = {card for card in cards if fits(card)}
+        result["points"], left = [], cards
+        for pattern, number in patterns.items():
+            fitting = _fitting(pattern, cards, "result: points")
             if not fitting & left:
-                why = (
-                    "an earlier pattern fits all its cards" if fitting else "no card has that code"
-                )
+                why = "an earlier pattern fits all its cards"
                 raise ConfigurationError(f"result: points, {json.dumps(pattern)}: {why}.")
             left = left - fitting
+            value = members.whole(number, f"result: points, {pattern}", least=-1000, most=1000)
+            result["points"].append([pattern, value])
     if "best" in given:
         if given["best"] not in ("least", "most"):
             raise ConfigurationError("result: best must be least or most.")
@@ -315,6 +310,15 @@ def _result(value: Any, piles: set[str], cards: set[str]) -> dict[str, Any]:
     if "to" in given:
         result["to"] = members.whole(given["to"], "result: to", least=1, most=1_000_000)
     return result
+
+
+def _fitting(value: Any, cards: set[str], at: str) -> set[str]:
+    """The cards whose codes fit a pattern, in which `*` stands for any characters."""
+    pattern = members.string(value, at, most=16)
+    fits = re.compile(".*".join(map(re.escape, pattern.split("*")))).fullmatch
+    if not (fitting := {card for card in cards if fits(card)}):
+        raise ConfigurationError(f"{at}, {json.dumps(pattern)}: no card has that code.")
+    return fitting
 
 
 def dealt_cards(deal: Mapping[str, Any], players: int) -> int:

@@ -31,14 +31,18 @@ const texts = shared.cards;
 
 /** @type {(code: string) => PackCard | null} */
 let cardOfPack = () => null;
+let suits = Object.entries(SUITS).map(([key, sign]) => (
+  { phrase: `suit-${key}`, key, sign: sign + AS_TEXT, name: texts.suits[key] }));
 
 /**
  * Name and draw cards with a pack from now on, also those that are on the page.
  *
  * @param {(code: string) => PackCard | null} find null for a code that the pack does not have
+ * @param {typeof suits} [ofPack] the suits of the pack
  */
-export function useCardsOf(find) {
+export function useCardsOf(find, ofPack = suits) {
   cardOfPack = find;
+  suits = ofPack;
   for (const element of document.querySelectorAll(".card[data-card]")) {
     const card = /** @type {HTMLElement} */ (element);
     drawCard(card, card.dataset.card);
@@ -93,6 +97,9 @@ export function cardSign(code) {
   if (own !== null) return own;
   return joker ? texts.jokers[joker] : shownRank(rank) + SUITS[suit] + AS_TEXT;
 }
+
+/** The suits of the page's cards, each with the key of the phrase that names it. */
+export const suitsOfCards = () => suits;
 
 /**
  * A card element with `role="img"` and the card's name as its label.

@@ -48,7 +48,8 @@ export async function loadPack(name) {
  */
 export function usePack(pack) {
   if (pack !== null) addStyles("packs.css");
-  useCardsOf(pack === null ? () => null : finder(pack));
+  if (pack === null) useCardsOf(() => null);
+  else useCardsOf(finder(pack), suitsOf(pack));
   const root = document.documentElement;
   const { colour = null, svg = null } = pack?.back ?? {};
   root.style.setProperty("--card-back", colour);
@@ -100,6 +101,16 @@ function finder(pack) {
     }
     return found.get(base);
   };
+}
+
+/** As of `suitsOfCards`; a phrase has small letters only. */
+function suitsOf({ suits }) {
+  return suits.map(({ suit: key, name, sign }) => {
+    const named = inLanguage(name);
+    return {
+      phrase: `suit-${key.toLowerCase()}`, key, name: named, sign: sign ? sign + AS_TEXT : named,
+    };
+  });
 }
 
 function byKey(list, key) {

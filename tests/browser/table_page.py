@@ -71,6 +71,11 @@ async def answer(page: Page, label: str) -> None:
     await page.get_by_role("dialog").get_by_role("button", name=label, exact=True).click()
 
 
+def later_deal(title: str) -> str:
+    """The name of the button of a deal of poker to the board."""
+    return f"When betting is done, deal: {title}"
+
+
 def own_hand(page: Page) -> Locator:
     return page.get_by_role("listbox", name=re.compile("Your hand"))
 

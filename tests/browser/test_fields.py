@@ -32,7 +32,7 @@ VISITED = {
     "audit.html",
     "table/header.js",
     "table/join_form.js",
-    "table/notes.js",
+    "table/numbers.js",
     "table/questions.js",
     "table/seat_menu.js",
     "table/shortcuts.js",

@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.phones import Phone, Phones, open_phone, tricks
-from tests.browser.table_page import holds, own_hand, shown_link, tool
+from tests.browser.table_page import holds, later_deal, own_hand, shown_link, tool
 
 RANKS = "A23456789TJQK"
 
@@ -207,7 +207,7 @@ async def test_poker_with_a_board(open_page: Any, game: str, cards: int) -> None
     table = await Phones.at_table(open_page, game, 3)
     await table.deal(cards)
     for deal, on_board in (("Flop", 3), ("Turn", 4), ("River", 5)):
-        await table.host.tap(deal)
+        await table.host.tap(later_deal(deal))
         for phone in table.players:
             await expect(phone.stack("pile:board").locator("[data-card]")).to_have_count(on_board)
     await expect(tool(table.host.page, "Deal")).to_have_count(0)  # no tap deals again to everybody
@@ -217,7 +217,8 @@ async def test_poker_with_a_board(open_page: Any, game: str, cards: int) -> None
     first, second, third = table.players
     for phone in table.players:
         await phone.player.holds(cards)
-    await third.do("Discard", *await third.hand())
+    await third.tap("Fold")
+    await third.player.holds(0)
     for phone in (first, second):  # the showdown of those who have not folded
         await table.show_hand(phone)
     await table.finish()

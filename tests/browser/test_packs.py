@@ -20,6 +20,7 @@ from tests.browser.table_page import (
     close_invitation,
     codes,
     holds,
+    later_deal,
     open_table,
     own_cards,
     place,
@@ -225,7 +226,7 @@ async def test_the_next_deal_follows_from_the_board(server, open_page) -> None:
         await expect(own_cards(page)).to_have_count(2)
     board = place(page, "pile:board")
     for label, cards in (("Flop", 3), ("Turn", 4), ("River", 5)):
-        await expect(tool(page, label)).to_be_visible()
+        await expect(tool(page, later_deal(label))).to_be_visible()
         await page.keyboard.press("a")  # two taps on one button in quick succession are one
         await expect(board.locator(".card[data-face=up]")).to_have_count(cards)
     await holds(page, "pile:burn", 3)

@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser.phones import Phones
 from tests.browser.prepared_table import prepared_table
-from tests.browser.table_page import place, tool
+from tests.browser.table_page import later_deal, place, tool
 from tests.browser.test_ownership import TOUCH, phones_at
 from tests.browser.touch import Fingers
 
@@ -27,7 +27,7 @@ async def turn_of(page: Page, seat: int | None) -> None:
 
 
 async def test_the_filled_button_is_for_the_player_in_turn(open_page, server) -> None:
-    ada, bob = await phones_at(open_page, server, "go-fish", names=("Ada", "Bob"))
+    ada, bob = await phones_at(open_page, server, "crazy-eights", names=("Ada", "Bob"))
     await ada.page.keyboard.press("w")  # passes the turn on
     for phone in (ada, bob):
         await turn_of(phone.page, bob.seat)
@@ -47,20 +47,19 @@ async def test_flop_turn_and_river_move_the_turn(open_page, server) -> None:
     ada, bob, cleo = phones = await phones_at(open_page, server, "holdem", cards=2, draw="nobody")
     await bob.page.keyboard.press("w")
     await turn_of(ada.page, cleo.seat)
-    await ada.tap("Flop")
+    await ada.tap(later_deal("Flop"))
     for phone in phones:
         await turn_of(phone.page, bob.seat)
-    await bob.select(*await bob.hand())
-    await bob.tap("Discard")  # who folds has no turn any more
+    await bob.tap("Fold")  # who folds has no turn any more
     for phone in phones:
         await turn_of(phone.page, cleo.seat)
-    await ada.tap("Turn")
+    await ada.tap(later_deal("Turn"))
     for phone in phones:
         await turn_of(phone.page, cleo.seat)
 
 
 async def test_no_player_has_the_turn_with_empty_hands(open_page, server) -> None:
-    phones = await phones_at(open_page, server, "hearts", cards=1)
+    phones = await phones_at(open_page, server, "spades", cards=1)
     await phones[0].page.keyboard.press("w")
     for phone in phones:
         await phone.do("Play", *(await phone.hand()))
@@ -112,10 +111,9 @@ async def test_hearts_of_three_has_the_two_of_clubs_and_its_scores_run(open_page
         await expect(rows).to_have_count(3)
         heading = phone.page.get_by_role("heading", name="Round 1 is over · to 100")
         await expect(heading).to_be_visible()
-        await expect(rows.nth(0)).to_contain_text("total 0")
-        await expect(rows.nth(1)).to_contain_text("total 26")
+        await expect(rows.nth(0)).to_contain_text("0 points")
         await expect(rows.nth(1)).to_contain_text("26 points")
-        await expect(rows.nth(2)).to_contain_text("total 26")
+        await expect(rows.nth(2)).to_contain_text("26 points")
         marks = phone.page.locator(".marks .score:visible")
         await expect(marks).to_have_count(3)
         totals = await marks.evaluate_all("(all) => all.map((one) => one.dataset.sign)")

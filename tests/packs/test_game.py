@@ -65,6 +65,13 @@ def test_turns_and_tricks_are_there_only_if_the_game_has_them() -> None:
     assert (found["turns"], found["tricks"]) == (["play", "draw"], {"trumps": "s"})
 
 
+def test_words_and_the_cards_that_ask_for_a_suit() -> None:
+    assert {"suit", "words"}.isdisjoint(game())
+    words = {"discard": {"en": "Fold"}, "your_turn": "Bet", "before_deal": "After it:"}
+    found = game(suit="8*", words=words)
+    assert (found["suit"], found["words"]) == ("8*", words)
+
+
 PILE = {"name": "board", "title": "Board"}
 
 
@@ -133,8 +140,12 @@ def test_a_wrong_result_is_refused(result: Any, sentence: str) -> None:
         ({"piles": [{"name": "стол", "title": "x"}]}, "piles, 1: name must be 1 to 32 printable"),
         ({"piles": [PILE, PILE]}, "piles: each name occurs once"),
         ({"piles": [PILE | {"spread": 1}]}, "piles, 1: spread must be true, false or"),
-        ({"piles": [PILE], "turn": "elsewhere"}, "turn must be the name of one of the piles"),
-        ({"turn": 7}, "turn must be the name of one of the piles"),
+        ({"piles": [PILE], "turn": "elsewhere"}, 'turn: "elsewhere" is none of the game\'s piles'),
+        ({"turn": 7}, "turn: 7 is none of the game's piles"),
+        ({"suit": "9*", "deck": {"cards": ["8s", "8h"]}}, 'suit, "9*": no card has that code'),
+        ({"suit": 8}, "suit must be a text of 1 to 16"),
+        ({"words": {"fold": "Fold"}}, 'words: unknown member "fold"'),
+        ({"words": {"discard": 7}}, "words: discard must be a text, or texts by language"),
         ({"turns": ["play", "pass"]}, 'turns: "pass" is none of play, discard, draw'),
         ({"turns": [["play"]]}, 'turns: ["play"] is none of'),
         ({"turns": "play"}, "turns must be a list"),

@@ -11,7 +11,8 @@ import { cardOf } from "../cards.js";
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import {
-  dealsAtOnce, deckOfRound, isDealt, isOver, nextDeal, pilesOfGame, playersMissing, turnsOnto,
+  dealsAtOnce, deckOfRound, folds, isDealt, isOver, nextDeal, pilesOfGame, playersMissing, turnsOnto,
+  wordOf,
 } from "./game.js";
 import { isColumn } from "./pile_view.js";
 import {
@@ -123,8 +124,10 @@ export const ACTIONS = [
     drawOrTurn),
   action("play", "p", "play", hand,
     ({ table, slots }) => table.play(slots)),
-  action("discard", "x", "discard", hand,
-    ({ table, slots }) => table.discard(slots)),
+  action("discard", "x", "discard", [
+    seated, ...play, hasCards, (context) => (folds() ? null : hasSelection(context)),
+  ],
+    ({ table, slots }) => discard(table, slots)),
   action("give", "g", "give", [...hand, hasOthers],
     ({ table, slots }, to) => table.give(slots, { to }),
     ({ table, ask, slots }) => ask.recipient(slots, otherSeats(table))),
@@ -285,6 +288,14 @@ export function ofPlayers(run, conditions = []) {
   return { rule: null, conditions: [connected, ...conditions], run, asks: null, counted: false };
 }
 
+/** Discard these cards; all, if that is to fold. */
+function discard(table, slots) {
+  return table.discard(folds() ? ownCards(table).map(({ slot }) => slot) : slots);
+}
+
+/** What the button of an action says. */
+export const labelOf = (name) => wordOf(name) ?? texts.actions[name];
+
 /** Which side a card shows on a stack by default. */
 export function defaultFace(stack) {
   const down = ["deck", "pile:discard", "pile:burn"].includes(stack) || wonBy(stack) !== null;
@@ -300,7 +311,7 @@ function moveFromHand(to, slots) {
   }
   if (to === "deck") return move("return", cards, ({ table }) => table.returnCards(slots));
   const pile = pileName(to);
-  if (pile === "discard") return move("discard", cards, ({ table }) => table.discard(slots));
+  if (pile === "discard") return move("discard", cards, ({ table }) => discard(table, slots));
   const face = defaultFace(to);
   return move("play", cards, ({ table }) => table.play(slots, { pile, face }));
 }

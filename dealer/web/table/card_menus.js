@@ -9,10 +9,10 @@ import {
 } from "./actions.js";
 import { playedBy } from "./history.js";
 import { menu } from "./menu.js";
-import { askNumber } from "./notes.js";
 import { cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
 import { pileTitle } from "./wording.js";
 
+const NUMBERS = new URL("./numbers.js", import.meta.url).href;
 const OF_DECK = ["draw", "deal", "burn", "cut", "shuffle"];
 
 /** The deck: what can be done with as many of its cards as are set. */
@@ -76,6 +76,7 @@ export async function openPile(page, stack) {
     {
       possible: may("pile", 2) && table.seat !== null, label: texts.tricks.takeSome,
       action: async () => {
+        const { askNumber } = await import(NUMBERS);
         const answer = await askNumber(texts.tricks.takeSome, 2, { min: 1, max: cards.length });
         return answer && step(() => table.pileDraw(name, answer.number))();
       },

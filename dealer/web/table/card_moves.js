@@ -10,7 +10,7 @@ import { hasTricks } from "./game.js";
 import { Ghost } from "./ghost.js";
 import { playedBy } from "./history.js";
 import { seatMenu } from "./menu.js";
-import { cardsIn, handOf, isTrick, pilesShown } from "./selectors.js";
+import { cardsIn, handOf, isTrick, passing, pilesShown } from "./selectors.js";
 
 const FELT = "felt"; // in place of a stack: the felt beside all stacks
 const MAIN = "pile:table"; // where cards are played
@@ -84,11 +84,12 @@ export function cardMoves(page) {
       this.drop(dragged, FELT, 0);
     },
 
-    /** A second tap or click plays the card, if it is the only one that is selected. */
+    /** A second tap or click plays the card, if it is the only one selected, and none are passed. */
     tap(slot, byPointer) {
       if (page.table.round === null) return;
       const again = byPointer && page.slots.length === 1 && page.selected.has(slot);
-      if (again && hasMainPile(page.table)) page.attempt(actionNamed("play"));
+      const plays = again && hasMainPile(page.table) && passing(page.table) === null;
+      if (plays) page.attempt(actionNamed("play"));
       else page.hand.toggle(slot);
     },
 

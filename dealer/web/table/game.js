@@ -19,6 +19,8 @@ const BUTTONS = { return: "putBack", take_back: "takeBack", close: "closeRound",
 
 /** @type {any} */
 let preset = null;
+/** @type {Record<string, string>} by the names of actions */
+let words = {};
 
 /**
  * Load the preset that the rules name; whether there is one.
@@ -28,6 +30,8 @@ let preset = null;
 export async function loadGame({ game }) {
   if (typeof game !== "string" || !NAME.test(game)) return false;
   preset = await fetchJson(`games/${game}.json`);
+  words = Object.fromEntries(Object.entries(preset?.words ?? {}).map(
+    ([name, text]) => [BUTTONS[name] ?? name, inLanguage(text)]));
   return preset !== null;
 }
 
@@ -115,6 +119,9 @@ export async function deckOfRound({ state: { seats, rules } }) {
   return shortDeck(rules.deck, each * seats.length, lead);
 }
 
+/** The pattern of the cards whose player chooses the suit that comes next; null if there are none. */
+export const suitPattern = () => preset?.suit ?? null;
+
 /** Whether players have turns, and whether a move passes the turn on. */
 export const hasTurns = () => preset?.turns !== undefined;
 export const passesTurn = (move) => preset?.turns?.includes(move) ?? false;
@@ -141,6 +148,12 @@ export const burnsByDealing = () =>
 
 /** Whether the hands are compared at the end as in poker, and some have folded before. */
 export const comparesHands = () => ["poker", "omaha"].includes(preset?.result?.of);
+
+/** Whether a player who discards has folded, with all cards: the board is dealt to those who stay. */
+export const folds = () => comparesHands() && preset.deal.length > 1;
+
+/** What the game calls an action, or says with it (`your_turn`, `before_deal`); null for nothing. */
+export const wordOf = (name) => words[name] ?? null;
 
 /** The title of the game's first deal; null if it has none. */
 export function titleOfFirstDeal() {

@@ -8,7 +8,7 @@ import { table as texts } from "../texts.js";
 import { LogLines } from "./log_lines.js";
 
 const MAX_SHOWN = 120;
-const CODE = /(\S+[♥♦♣]\ufe0e)/;
+const CODE = /(\S*[♥♦♣]\ufe0e)/;
 const SUITS = { "♥": "heart", "♦": "diamond", "♣": "club" };
 
 function timeElement(at) {

@@ -163,7 +163,9 @@ export class LogLines {
     }[type]?.();
     if (sentence === undefined) return;
     const audit = type === "RoundClosed" ? `audit#round=${data.round}` : null;
-    this.#push({ at, live, audit, kind: data.kind, text: () => sentence });
+    // A phrase may name a suit of a pack, which is there later.
+    const text = data.kind === "phrase" ? () => this.#noteText(data, name, people) : () => sentence;
+    this.#push({ at, live, audit, kind: data.kind, text });
   }
 
   /**
@@ -185,14 +187,14 @@ export class LogLines {
   }
 
   /** A note in words, if it is a marker; otherwise its text. */
-  #noteText({ seat, kind, text }, author) {
+  #noteText({ seat, kind, text }, author, people = this.#people) {
     if (kind === "program") return undefined; // for the audit, not for players
     const by = seat === 0 ? lines.theHost : author;
     if (kind === "readmit") return lines.readmitted({ name: safeText(text) });
     const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
     if (marked === null) return lines.note({ name: by, text: safeText(text) });
-    const own = marked.of !== null && marked.of === this.#people.own;
-    const name = marked.of === null ? by : this.#people.name(marked.of);
+    const own = marked.of !== null && marked.of === people.own;
+    const name = marked.of === null ? by : people.name(marked.of);
     return markerSentence({ kind, text, value: marked.value }, { own, name });
   }
 

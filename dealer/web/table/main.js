@@ -252,6 +252,11 @@ class TablePage {
     dialog(texts.help, () => shortcutHelp(this, this.shortcuts), { name: "wide" });
   }
 
+  /** Draw also this part of the page from now on. */
+  add(part) {
+    this.#parts.push(part);
+  }
+
   /** Schedule one redraw before the browser's next paint. */
   draw() {
     if (this.#drawScheduled || this.table === null) return;

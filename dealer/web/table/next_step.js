@@ -2,33 +2,38 @@
 
 import { cardSign } from "../cards.js";
 import { table as texts } from "../texts.js";
-import { actionNamed, disabledReason, isVisible } from "./actions.js";
-import { hasTricks, hasTurns, isOver, leadingCardOfGame, nextDeal } from "./game.js";
+import { actionNamed, disabledReason, isVisible, labelOf } from "./actions.js";
+import {
+  buttonsOfGame, comparesHands, hasTricks, hasTurns, isOver, leadingCardOfGame, nextDeal, wordOf,
+} from "./game.js";
 import { begun } from "./history.js";
 import { OF_CARDS } from "./questions.js";
 import { cardsIn, isSealed, isTrick, nameAt, ownCards, passing } from "./selectors.js";
 
 /**
  * The next step for this player, and what its button says; null if there is none. The steps of a
- * hand come first, then passing cards, then what can be done with the selected ones, and drawing.
+ * hand come first, then passing cards, then what can be done with the selected ones, and drawing,
+ * unless the game has something else before. `before` is what to wait for.
  *
  * @param {any} page
  * @param {string[]} names the actions that have a button, the most important first
- * @returns {{ name: string, label: string } | null}
+ * @returns {{ name: string, label: string, before: string | null } | null}
  */
 export function nextStep(page, names) {
   const { table, slots } = page;
   if (table.round === null) return null;
   const mayDo = (name) => isVisible(actionNamed(name), table);
   const isPossible = (name) => disabledReason(actionNamed(name), page) === null;
-  const step = (name, label = null) => ({ name, label: label ?? texts.actions[name] });
+  const step = (name, label = null, before = null) => (
+    { name, label: label ?? labelOf(name), before });
   if (isOver(table) && mayDo("closeRound")) return step("closeRound");
   if (!isSealed(table.state, "deck") && mayDo("shuffle") && isPossible("shuffle")) {
     return step("shuffle");
   }
   if (mayDo("deal") && isPossible("deal")) {
     const next = nextDeal(table);
-    if (next !== null || isUntouched(table)) return step("deal", next?.title);
+    const before = isUntouched(table) ? null : wordOf("before_deal");
+    if (next !== null || isUntouched(table)) return step("deal", next?.title, before);
   }
   const pass = passing(table);
   if (pass !== null && pass.seat !== null && !pass.done && names.includes("passTo")) {
@@ -43,7 +48,8 @@ export function nextStep(page, names) {
   const ofCards = slots.length === 0 ? undefined : moves.find(
     (name) => OF_CARDS.includes(name) && isPossible(name));
   if (ofCards !== undefined) return step(ofCards);
-  return names.includes("draw") && isPossible("draw") ? step("draw") : null;
+  const draws = buttonsOfGame() === null ? names.includes("draw") : names[0] === "draw";
+  return draws && isPossible("draw") ? step("draw") : null;
 }
 
 /**
@@ -57,12 +63,13 @@ export function turnLine(page) {
   const words = texts.whoseTurn;
   const isIdle = table.round === null || ownCards(table).length === 0;
   if (turn === table.seat) {
-    return hasTricks() && !isIdle && slots.length === 0 ? words.yourTurnTap : texts.yourTurn;
+    if (isIdle || slots.length > 0) return texts.yourTurn;
+    return wordOf("your_turn") ?? (hasTricks() ? words.yourTurnTap : texts.yourTurn);
   }
   // While cards are selected the heading has the room: it says how many.
   if (isIdle || slots.length > 0 || table.state.seats.length === 1) return null;
   if (turn !== null) return words.turnOf({ name: nameAt(table, turn) });
-  if (!hasTurns() || isTrick(table) || isOver(table)) return null;
+  if (!hasTurns() || comparesHands() || isTrick(table) || isOver(table)) return null;
   const pass = passing(table);
   if (pass !== null) return pass.done ? words.stillPassing : null;
   const lead = leadingCardOfGame();

@@ -1,8 +1,14 @@
 /** What the rules of a table say about how it is shown: its pack of cards, and its game. */
 
+import { suitsOfCards } from "../cards.js";
 import { loadPack, usePack } from "../packs.js";
-import { gameHelp, loadGame } from "./game.js";
+import { table as texts } from "../texts.js";
+import { noting } from "./actions.js";
+import { gameHelp, loadGame, suitPattern } from "./game.js";
 import { offerHelpCard } from "./help_card.js";
+import { playedBy } from "./history.js";
+
+const SUIT_CHOICE = new URL("./suit_choice.js", import.meta.url).href;
 
 /**
  * Load the pack and the preset of a table, and draw the page again with them.
@@ -16,7 +22,18 @@ export async function loadPresentation(page, notice) {
   if (!pack && !game) return;
   const help = gameHelp();
   if (help !== null && page.table.round !== null) offerHelpCard(notice, help);
+  const pattern = suitPattern();
+  if (pattern !== null) import(SUIT_CHOICE).then(addChoice, () => {}); // without: people say it
   page.draw();
+
+  function addChoice({ SuitChoice }) {
+    page.add(new SuitChoice(page, {
+      pattern, suits: suitsOfCards(), question: texts.whichSuit, sentence: texts.suitNow,
+      playerOf: (slot) => playedBy(page.table, slot)?.seat ?? null,
+      say: (phrase) => page.attempt(noting("phrase", phrase)),
+    }));
+    page.draw();
+  }
 }
 
 async function loadPackOf({ pack: name }) {

@@ -5,6 +5,7 @@ import { element } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { actionNamed, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog, form } from "./dialogs.js";
+import { wordOf } from "./game.js";
 import { askSaying } from "./notes.js";
 import { plainName } from "./pile_names.js";
 import {
@@ -81,7 +82,8 @@ export function questions(page) {
       const title = [pictureOf(page.table, context.slots), named(context.slots)];
       const chosen = await dialog(title, (close) => [
         choices(close, cardActions(page, context).map((one) => (
-          { label: texts.cardActions[one.name], value: one, mark: one.mark })), { ranked: true }),
+          { label: wordOf(one.name) ?? texts.cardActions[one.name], value: one,
+            mark: one.mark })), { ranked: true }),
       ]);
       if (chosen === null) return null;
       const answer = await chosen.asks?.(context);

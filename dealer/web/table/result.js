@@ -1,6 +1,7 @@
-/** What a round gave each player, as the game file says: points, tricks, or cards that are left. */
-
-import { seatOf } from "../verify.js";
+/**
+ * What a round gave each player, as the game file says: points, tricks, or cards that are left.
+ * Loaded when a round is over.
+ */
 
 /**
  * The member `result` of a game file, as `/games/<name>.json` has it.
@@ -14,6 +15,7 @@ import { seatOf } from "../verify.js";
 /** @typedef {{ seat: number, value: number, best: boolean }} Score */
 
 const SEAT = "{seat}";
+const HAND = /^hand:([1-9][0-9]*)$/;
 
 /**
  * The score of each seat that had cards, the best one first if the rule says which that is, and
@@ -25,7 +27,8 @@ const SEAT = "{seat}";
  */
 export function resultOf(rule, stacks) {
   const ofHand = rule.of === "hand";
-  const seats = Object.keys(stacks).map(seatOf).filter((seat) => seat !== null).sort((a, b) => a - b);
+  const seats = Object.keys(stacks).map((name) => HAND.exec(name)).filter((found) => found !== null)
+    .map(([, seat]) => Number(seat)).sort((a, b) => a - b);
   const cardsOf = (seat) =>
     stacks[ofHand ? `hand:${seat}` : `pile:${rule.of.replace(SEAT, seat)}`] ?? [];
   const unit = rule.points !== undefined ? "points" : ofHand ? "cards" : "tricks";

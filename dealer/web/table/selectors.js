@@ -3,6 +3,7 @@
  * rules allow. They change nothing.
  */
 
+import { suitsOfCards } from "../cards.js";
 import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
 import { quantity, table as texts } from "../texts.js";
@@ -323,5 +324,7 @@ export function turnOf(table) {
 
 /** A phrase in the reader's language; the key of one that this page does not know. */
 export function phraseOf(key) {
-  return Object.hasOwn(texts.phrases, key) ? texts.phrases[key] : key;
+  if (Object.hasOwn(texts.phrases, key)) return texts.phrases[key];
+  const suit = suitsOfCards().find(({ phrase }) => phrase === key);
+  return suit === undefined ? key : texts.suitNow({ suit: suit.sign });
 }

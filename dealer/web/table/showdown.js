@@ -3,8 +3,6 @@
  * these games have. Loaded when a round is over.
  */
 
-import { seatOf } from "../verify.js";
-
 /** @typedef {{ card: string | null }} Card */
 /**
  * @typedef {object} Hand
@@ -14,6 +12,7 @@ import { seatOf } from "../verify.js";
  * @property {number | null} kind
  */
 
+const HAND = /^hand:([1-9][0-9]*)$/;
 const RANKS = "23456789TJQKA";
 const [PAIR, TWO_PAIR, THREE, STRAIGHT, FLUSH, FULL_HOUSE, FOUR, STRAIGHT_FLUSH] =
   [1, 2, 3, 4, 5, 6, 7, 8];
@@ -31,10 +30,10 @@ const BY_COUNTS = {
  * @returns {Hand[]}
  */
 export function handsOf(rules, stacks, board) {
-  const hands = Object.keys(stacks).filter((name) => seatOf(name) !== null).map((name) => {
+  const hands = Object.keys(stacks).filter((name) => HAND.test(name)).map((name) => {
     const hand = stacks[name];
     const strength = hand.length === 0 ? null : strengthOf(rules, hand, board);
-    return { seat: seatOf(name), hand, strength };
+    return { seat: Number(HAND.exec(name)[1]), hand, strength };
   });
   const left = hands.filter(({ hand }) => hand.length > 0);
   const compared = left.length > 1 && left.every(({ strength }) => strength !== null);

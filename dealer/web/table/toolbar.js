@@ -2,9 +2,9 @@
 
 import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
-import { BETWEEN_SHUFFLES, actionNamed, disabledReason, isVisible } from "./actions.js";
+import { BETWEEN_SHUFFLES, actionNamed, disabledReason, isVisible, labelOf } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { buttonsOfGame, passOfRound } from "./game.js";
+import { buttonsOfGame, passOfRound, wordOf } from "./game.js";
 import { nextStep } from "./next_step.js";
 import { OF_CARDS, cardActions } from "./questions.js";
 import { passing } from "./selectors.js";
@@ -20,9 +20,9 @@ const OF_FREE_PLAY = [
   "burn", "collect",
 ];
 
-/** Whether an action has a place in the row: that for passing cards, while they are passed. */
-const isTimely = (name, table) =>
-  name !== "passTo" || passOfRound(table.round) === null || passing(table) !== null;
+/** Whether an action has a place in the row: in a round with passing either that, or playing. */
+const isTimely = (name, table) => !["passTo", "play"].includes(name) ||
+  passOfRound(table.round) === null || (name === "passTo") === (passing(table) !== null);
 
 /** A button whose action is not possible now stays focusable, and shows the reason when pressed. */
 export class Toolbar {
@@ -60,7 +60,8 @@ export class Toolbar {
       const isStep = name === this.#step?.name;
       button.hidden = !this.#names.includes(name) || (!isStep && this.#crowdedOut.has(name));
       const reason = disabledReason(actionNamed(name), this.#page);
-      setText(button, (isStep ? this.#step.label : null) ?? texts.actions[name]);
+      setText(button, isStep ? this.#step.label : labelOf(name));
+      setAttribute(button, "data-before", isStep ? this.#step.before : null);
       setAttribute(button, "aria-disabled", reason === null ? null : "true");
       setAttribute(button, "title", reason ?? texts.hints[name]);
       button.classList.toggle("primary", isStep);
@@ -161,7 +162,8 @@ export class Toolbar {
     const ofCards = page.slots.length > 0 ? cardActions(page, page) : [];
     const others = this.#otherActions().filter((one) => !OF_CARDS.includes(one.name));
     const labelled = (labels) => (one) => ({
-      label: labels[one.name], value: one.name, mark: one.mark, reason: disabledReason(one, page),
+      label: wordOf(one.name) ?? labels[one.name], value: one.name, mark: one.mark,
+      reason: disabledReason(one, page),
     });
     const chosen = await dialog(texts.otherActions, (close) => [
       choices(close, [

@@ -1,9 +1,9 @@
-/** Which card of a trick leads, in the games that say how tricks are won. */
+/** Which card of a trick leads, and which suit is followed, in games that say how tricks are won. */
 
 import { cardOf } from "../cards.js";
 import { trumpsOfGame } from "./game.js";
 import { playedBy } from "./history.js";
-import { cardsIn } from "./selectors.js";
+import { cardsIn, isTrick, ownCards } from "./selectors.js";
 
 const RANKS = "23456789TJQKA";
 
@@ -27,3 +27,25 @@ export function leadingCard(table) {
     slot: best.slot, card: best.card, seat: playedBy(table, best.slot)?.seat ?? null,
   };
 }
+
+const suitOf = ({ card }) => (card === null ? null : cardOf(card).suit);
+
+/**
+ * The suit that this player is to follow in the trick; null if none was led, if they have played, or
+ * have no card of it, and where the game does not say how tricks are won.
+ *
+ * @param {import("../client.js").RemoteTable} table
+ * @returns {string | null}
+ */
+export function suitToFollow(table) {
+  const trick = cardsIn(table.state, "pile:table");
+  const hasPlayed = ({ slot }) => playedBy(table, slot)?.seat === table.seat;
+  if (trumpsOfGame() === null || trick.length === 0 || isTrick(table) || trick.some(hasPlayed)) {
+    return null;
+  }
+  const led = suitOf(trick[0]);
+  return led !== null && ownCards(table).some((card) => suitOf(card) === led) ? led : null;
+}
+
+/** Whether a card is of another suit than the one to follow. */
+export const isOffSuit = (card, suit) => suit !== null && suitOf(card) !== suit;

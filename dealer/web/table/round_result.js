@@ -1,0 +1,125 @@
+/**
+ * What the last round gave each player, in the sheet between rounds: points and totals, tricks, or
+ * the hands of poker. Loaded when a round is over; a module of the page's state would be another one
+ * here, so that is given.
+ */
+
+import { element, reconcile, setAttribute, setText } from "../dom.js";
+import { resultOf } from "./result.js";
+import { handsOf } from "./showdown.js";
+
+/**
+ * @typedef {object} Given
+ * @property {any} texts
+ * @property {() => any} ruleOf the rule of the game for results; null for none
+ * @property {() => boolean} comparesHands
+ * @property {(stack: string) => boolean} isBoard
+ * @property {(seat: number) => string} nameOf
+ * @property {{ list: (texts: string[]) => string, number: (value: number) => string }} words
+ * @property {{ cardElement: (code: string) => HTMLElement, cardName: (code: string) => string,
+ *   chipElement: () => HTMLElement, updateChip: (chip: any, player: any) => void }} pictures
+ */
+
+export class RoundResult {
+  #given;
+  #winner = element("p", { class: "winner" });
+  #scores;
+  #pot;
+
+  /** @param {Given} given */
+  constructor(given) {
+    this.#given = given;
+    const { label, pot } = given.texts;
+    this.#scores = element("ol", { class: "scores", role: "list", "aria-label": label });
+    this.#pot = element("p", { class: "muted" }, pot);
+  }
+
+  /** In their order. */
+  get parts() {
+    return [this.#winner, this.#scores, this.#pot];
+  }
+
+  /**
+   * The scores of a closed round by the game's rule; without one, those that were noted.
+   *
+   * @param {any} round null if its cards were not seen
+   * @param {any} table
+   */
+  draw(round, table) {
+    const { texts, nameOf, ruleOf } = this.#given;
+    const rule = ruleOf();
+    /** @type {{ unit: string | null, scores: any[] }} */
+    const { unit, scores } = round === null ? { unit: null, scores: [] }
+      : rule === null ? { unit: "points", scores: notedScores(table.markers) }
+        : this.#resultOf(rule, round);
+    const totals = new Map(rule?.points === undefined ? [] : scores.map(
+      ({ seat, value }) => [seat, totalBefore(table, seat, value)]));
+    const goesOn = [...totals.values()].some((total) => total !== 0);
+    const winners = scores.filter(({ best }) => best).map(({ seat }) => nameOf(seat));
+    const hands = unit === null && scores.length > 0;
+    this.#winner.hidden = winners.length === 0 && !hands;
+    this.#scores.hidden = scores.length === 0;
+    this.#pot.hidden = !hands;
+    setText(this.#winner, hands ? this.#wordsOfHands(scores, winners)
+      : texts.winner({ count: winners.length, names: winners }));
+    reconcile(this.#scores, scores, {
+      key: ({ seat }) => seat,
+      create: () => element(
+        "li", {}, this.#given.pictures.chipElement(), element("bdi", { class: "name" }),
+        element("span", { class: "muted total" }), element("b"),
+        element("span", { class: "hand-shown" })),
+      update: (item, score) => this.#update(
+        item, score, unit, goesOn ? totals.get(score.seat) : null),
+    });
+  }
+
+  /** `before` is the total before the round; null where only the round counts. */
+  #update(item, { seat, value, best, hand = [], kind = null }, unit, before) {
+    const { texts, nameOf, pictures, words } = this.#given;
+    const [badge, name, total, score, cards] = item.children;
+    const player = nameOf(seat);
+    pictures.updateChip(badge, { seat, name: player });
+    setText(name, player);
+    setText(total, kind !== null ? texts.kinds[kind] : before === null ? ""
+      : texts.sum({ before: words.number(before), now: words.number(value) }));
+    setText(score, before !== null ? `= ${words.number(before + value)}`
+      : unit !== null ? texts[unit]({ count: value }) : hand.length === 0 ? texts.fold : "");
+    reconcile(cards, hand, {
+      key: ({ id }) => id, create: ({ card }) => pictures.cardElement(card),
+    });
+    const names = hand.map(({ card }) => pictures.cardName(card));
+    setAttribute(cards, "role", hand.length > 0 ? "img" : null);
+    setAttribute(cards, "aria-label", hand.length > 0 ? words.list(names) : null);
+    setAttribute(item, "data-best", best);
+  }
+
+  #resultOf(rule, { stacks }) {
+    if (!this.#given.comparesHands()) return resultOf(rule, stacks);
+    const board = Object.keys(stacks).filter((name) => this.#given.isBoard(name));
+    return { unit: null, scores: handsOf(rule.of, stacks, board.flatMap((name) => stacks[name])) };
+  }
+
+  /** Who has the best hand, or who alone has not folded; otherwise that these are the hands. */
+  #wordsOfHands(hands, names) {
+    const { texts } = this.#given;
+    const best = hands.find((one) => one.best);
+    if (best === undefined) return texts.shown;
+    if (best.kind === null) return texts.last({ name: names[0] });
+    return texts.best({ count: names.length, names, kind: texts.kinds[best.kind] });
+  }
+}
+
+const notedScores = ({ scores }) => [...scores].map(
+  ([seat, value]) => ({ seat, value, best: false })).sort((a, b) => a.seat - b.seat);
+
+/**
+ * The total of a seat before the last round, which gave it `value`: that which was noted since the
+ * round without the value, or the last one before.
+ */
+function totalBefore({ markers, history }, seat, value) {
+  const noted = markers.scores.get(seat) ?? 0;
+  const closed = history.findLastIndex(({ type }) => type === "RoundClosed");
+  const isNoted = history.slice(Math.max(0, closed)).some(({ type, public: event }) =>
+    type === "NoteAdded" && event.kind === "score" && event.text.startsWith(`${seat}:`));
+  return isNoted ? noted - value : noted;
+}

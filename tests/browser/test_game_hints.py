@@ -1,0 +1,207 @@
+"""What a table tells its players by the game's file: suits that are chosen, what follows, words."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.phones import Phone
+from tests.browser.table_page import expect_log, later_deal, place, tool
+from tests.browser.test_looks import by_touch, seated
+from tests.browser.test_ownership import phones_at
+from tests.harness.server_process import PATIENT
+
+pytestmark = pytest.mark.reuse_pages
+
+PILE = "pile:table"
+
+
+async def suit_now(page: Page, sentence: str | None) -> None:
+    """Wait until the pile says which suit comes next, or nothing of it."""
+    sign = place(page, PILE).locator(".suit-now")
+    if sentence is None:
+        await expect(sign).to_be_hidden()
+    else:
+        await expect(sign).to_have_text(sentence)
+        await expect(sign).to_be_visible()
+
+
+async def card_of(phone: Phone, *, wild: bool, sign: str = "8") -> str:
+    return next(card for card in await phone.hand() if card.startswith(sign) is wild)
+
+
+@pytest.mark.parametrize(
+    ("game", "deck", "sign", "name", "said"),
+    [
+        ("crazy-eights", ["8s", "8h", "8c", "8d", "2s", "2h", "3s", "3h"], "8", "hearts", "♥︎"),
+        (
+            "colours-and-numbers",
+            ["W0.1", "W0.2", "W0.3", "W0.4", "R1.1", "B1.1", "R2.1", "B2.1"],
+            *("W", "blue", "●︎"),
+        ),
+    ],
+)
+async def test_the_player_of_an_eight_chooses_the_suit(
+    open_page: Any, server: Any, game: str, deck: Any, sign: str, name: str, said: str
+) -> None:
+    pack = {"pack": game} if game != "crazy-eights" else {}
+    phones = await phones_at(
+        open_page, server, game, names=("Ada", "Bob"), cards=4, deck=deck, **pack
+    )
+    # Half of the cards are wild: if the first player has one, the other has a plain one.
+    has_wild = any(card.startswith(sign) for card in await phones[0].hand())
+    wild, plain = phones if has_wild else reversed(phones)
+    played = await card_of(wild, wild=True, sign=sign)
+    await wild.do("Play", played)
+    question = "Which suit comes next?"
+    choice = wild.page.get_by_role("group", name=question)
+    await expect(choice).to_be_visible()
+    await expect(plain.page.get_by_role("group", name=question)).to_be_hidden()
+    for phone in phones:
+        await suit_now(phone.page, "Suit now: …")
+    await wild.fingers.tap(choice.get_by_role("button", name=name))
+    await expect(choice).to_be_hidden()
+    for phone in phones:
+        await suit_now(phone.page, f"Suit now: {said}")
+        await expect_log(phone.page, f"{wild.player.name}: Suit now: {said}")
+    # Who comes later sees it, too, also after another phrase.
+    await plain.page.reload()
+    await plain.player.holds(4)
+    await suit_now(plain.page, f"Suit now: {said}")
+    other = await card_of(plain, wild=False, sign=sign)
+    await plain.do("Play", other)
+    for phone in phones:
+        await suit_now(phone.page, None)
+
+
+SUITS = "shdc"
+
+
+def by_suit(hand: list[str]) -> list[str]:
+    """A hand whose cards of one suit lie together, as the suits come in it."""
+    suits = list(dict.fromkeys(card[1] for card in hand))
+    return sorted(hand, key=lambda card: suits.index(card[1]))
+
+
+async def test_a_hand_of_tricks_is_sorted_until_the_player_says_otherwise(
+    open_page: Any, server: Any
+) -> None:
+    (ada, *_) = await phones_at(open_page, server, "hearts", cards=13)
+    hand = await ada.hand()
+    assert hand == by_suit(hand)
+    await expect(ada.page.locator('.sorts [data-by="suit"]')).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    ranks = ada.page.locator('.sorts [data-by="rank"]')
+    await ada.fingers.tap(ranks)
+    await expect(ranks).to_have_attribute("aria-pressed", "true")
+    sorted_by_rank = await ada.hand()
+    assert sorted_by_rank != hand
+    await ada.page.reload()
+    await ada.player.holds(13)
+    await expect(ranks).to_have_attribute("aria-pressed", "true")
+    assert await ada.hand() == sorted_by_rank
+
+
+async def off_suit(phone: Phone) -> set[str]:
+    """The cards of the hand that are darker, as they do not follow."""
+    dark = phone.page.locator("#hand [data-off] .card")
+    return set(await dark.evaluate_all("all => all.map((one) => one.dataset.card)"))
+
+
+async def test_cards_that_do_not_follow_suit_are_darker(open_page: Any, server: Any) -> None:
+    ada, bob, cleo = phones = await phones_at(open_page, server, "spades", cards=13)
+    for phone in phones:
+        assert await off_suit(phone) == set()
+    led = (await ada.hand())[0]
+    await ada.do("Play", led)
+    for phone in (bob, cleo):
+        await phone.see(PILE, led)
+        hand = await phone.hand()
+        follows = {card for card in hand if card[1] == led[1]}
+        assert await off_suit(phone) == (set(hand) - follows if follows else set())
+    assert await off_suit(ada) == set()  # who has played has nothing to follow
+    # A darker card can be played, too: people decide.
+    dark = await off_suit(bob)
+    await bob.do("Play", next(iter(dark), (await bob.hand())[0]))
+    assert await off_suit(bob) == set()
+
+
+async def test_go_fish_says_to_ask_before_drawing(open_page: Any, server: Any) -> None:
+    ada, bob = await phones_at(open_page, server, "go-fish", names=("Ada", "Bob"))
+    await ada.page.keyboard.press("w")  # passes the turn on
+    says = bob.page.locator(".your-turn")
+    await expect(says).to_have_text("Ask a player for a rank; if they have none, draw")
+    await expect(bob.page.locator("#tools .primary")).to_have_count(0)
+    await bob.tap("Draw")
+    await bob.player.holds(4)
+
+
+@pytest.mark.parametrize(("game", "cards"), [("holdem", 2), ("omaha", 4)])
+async def test_poker_has_its_own_words(open_page: Any, server: Any, game: str, cards: int) -> None:
+    phones = ada, bob, _cleo = await phones_at(open_page, server, game, cards=cards)
+    step = ada.page.locator("#tools .primary")
+    await expect(step).to_have_text("Flop")
+    await expect(step).to_have_attribute("data-before", "When betting is done, deal:")
+    await expect(bob.page.locator("#tools .primary")).to_have_count(0)
+    for phone in phones:
+        await expect(phone.page.get_by_text("Anyone may play")).to_have_count(0)
+    await bob.tap("Fold")  # all cards, without selecting them
+    await bob.player.holds(0)
+    await expect_log(ada.page, f"Bob discarded {cards} cards.")
+    for title in ("Flop", "Turn", "River"):
+        await expect(step).to_have_text(title)
+        await ada.tap(later_deal(title))
+    await expect(step).to_have_text("End the hand")
+    await expect(step).not_to_have_attribute("data-before", "When betting is done, deal:")
+
+
+async def test_while_cards_are_passed_nothing_else_is_offered(open_page: Any, server: Any) -> None:
+    ada, *_ = phones = await phones_at(open_page, server, "hearts", cards=4)
+    passing = ada.page.locator("#tools .primary")
+    await expect(passing).to_have_text("Pass 3 cards to Bob")
+    await expect(tool(ada.page, "Play")).to_be_hidden()
+    # A second tap takes back the choice of a card; it does not play it.
+    first, *others = await ada.hand()
+    await ada.select(first)
+    card = ada.player.cards.filter(has=ada.page.locator(f'[data-card="{first}"]'))
+    await ada.fingers.tap(card)
+    await expect(card).to_have_attribute("aria-selected", "false")
+    await ada.player.holds(4)
+    await ada.do("Pass 3 cards to Bob", *others)
+    await expect(tool(ada.page, "Play")).to_be_hidden()
+    for phone, name in zip(phones[1:], ("Cleo", "Ada"), strict=True):
+        await phone.select(*(await phone.hand())[:3])
+        await phone.tap(f"Pass 3 cards to {name}")
+    await ada.player.holds(4)
+    await expect(tool(ada.page, "Play")).to_be_visible()
+
+
+async def test_the_sheet_adds_a_hand_to_the_total_before(open_page: Any, server: Any) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        rules = {"game": "hearts", "deck": ["2h", "3h", "4h", "5h"]}
+        ada, bob = await seated(stack, server, rules=rules)
+        await ada.note(kind="score", text="1:3")
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.deal(1)
+        for player in (ada, bob):
+            await player.until(lambda table: len(table.hand) == 1)
+            await player.play(player.hand)
+        await ada.move("pile:table", to="pile:won:1", count=2)
+        await ada.round_close()
+        page = await by_touch(open_page, bob)
+        rows = page.get_by_role("list", name="Result").get_by_role("listitem")
+        # Also once the host's page has noted the totals.
+        for noted in ([], ["1:5", "2:0"]):
+            for text in noted:
+                await ada.note(kind="score", text=text)
+            if noted:
+                await expect(page.locator('.marks .score[data-sign="5"]')).to_have_count(1)
+            await expect(rows.nth(0)).to_contain_text("0 before + 0 this hand= 0")
+            await expect(rows.nth(1)).to_contain_text("3 before + 2 this hand= 5")
+        await expect(page.get_by_role("link", name="Practise this deal")).to_be_visible()
