@@ -199,7 +199,7 @@ class Tour:
         await self._take("audit-replay", at="#replay")
         await self._take("audit-chart", at="#plot")
         await page.goto(self.path)
-        await page.get_by_role("link", name="Practise this deal").click()
+        await page.get_by_role("link", name="Practise it").click()
         await self.ada.do("Open the practice table")
         await expect(page.locator(".badge")).to_contain_text("Practice")
         await self._take("practice")

@@ -61,8 +61,7 @@ async def test_the_player_of_an_eight_chooses_the_suit(
     choice = wild.page.get_by_role("group", name=question)
     await expect(choice).to_be_visible()
     await expect(plain.page.get_by_role("group", name=question)).to_be_hidden()
-    for phone in phones:
-        await suit_now(phone.page, "Suit now: …")
+    await suit_now(plain.page, "Suit now: …")
     await wild.fingers.tap(choice.get_by_role("button", name=name))
     await expect(choice).to_be_hidden()
     for phone in phones:
@@ -153,6 +152,10 @@ async def test_poker_has_its_own_words(open_page: Any, server: Any, game: str, c
     await bob.tap("Fold")  # all cards, without selecting them
     await bob.player.holds(0)
     await expect_log(ada.page, f"Bob discarded {cards} cards.")
+    says = ada.page.locator('.seats .chip[data-says="Fold"]')
+    await expect(says).to_have_count(1)
+    await expect(says).to_have_attribute("data-seat", "2")
+    await expect(ada.page.get_by_role("button", name="Bob, seat 2, 0 cards, Fold")).to_be_visible()
     for title in ("Flop", "Turn", "River"):
         await expect(step).to_have_text(title)
         await ada.tap(later_deal(title))
@@ -204,4 +207,4 @@ async def test_the_sheet_adds_a_hand_to_the_total_before(open_page: Any, server:
                 await expect(page.locator('.marks .score[data-sign="5"]')).to_have_count(1)
             await expect(rows.nth(0)).to_contain_text("0 before + 0 this hand= 0")
             await expect(rows.nth(1)).to_contain_text("3 before + 2 this hand= 5")
-        await expect(page.get_by_role("link", name="Practise this deal")).to_be_visible()
+        await expect(page.get_by_role("link", name="Practise it")).to_be_visible()

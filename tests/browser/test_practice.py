@@ -91,7 +91,7 @@ async def test_play_it_again_deals_the_same_hands(open_page, server, axe) -> Non
     page, fingers = await phone(open_page, f"/tables/{before.table}#seat={before.tokens[1]}")
     await expect(page.get_by_role("link", name="Check the shuffle")).to_be_visible()
     await fits(page)
-    await fingers.tap(page.get_by_role("link", name="Practise this deal"))
+    await fingers.tap(page.get_by_role("link", name="Practise it"))
     await expect(page.get_by_text("shuffled as it was then")).to_be_visible()
     await axe(page)
     await open_practice(page, fingers, "Bob")
@@ -154,7 +154,7 @@ async def test_play_on_from_here_brings_every_card_where_it_lay(open_page, serve
     await page.keyboard.press("Shift+L")
     await page.get_by_role("dialog").get_by_role("button", name="End the hand").tap()
     # Again is the same moment again, not the deck that was laid out.
-    again = page.get_by_role("link", name="Practise this deal")
+    again = page.get_by_role("link", name="Practise it")
     await expect(again).to_have_attribute("href", re.compile(f"&version={before.version}$"))
 
     await page.goto(f"/tables/{table_of(page)}/audit")
@@ -173,7 +173,7 @@ async def test_play_on_from_here_brings_every_card_where_it_lay(open_page, serve
 async def test_a_private_round_is_played_again_by_its_players_alone(open_page, server) -> None:
     before = await played(server, watch="nobody")
     page, fingers = await phone(open_page, f"/tables/{before.table}#seat={before.tokens[0]}")
-    link = page.get_by_role("link", name="Practise this deal")
+    link = page.get_by_role("link", name="Practise it")
     href = str(await link.get_attribute("href"))
     await fingers.tap(link)
     await open_practice(page, fingers, "Ada")

@@ -5,6 +5,7 @@ import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
+import { wordOf } from "./game.js";
 import { turnLine } from "./next_step.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
@@ -134,6 +135,7 @@ export class Hand {
     this.#turn.hidden = !marks.turn;
     this.#others.hidden = marks.turn || line === null;
     setText(this.#turn.hidden ? this.#others : this.#turn, line ?? "");
+    setAttribute(this.#turn, "data-hint", line === wordOf("your_turn"));
     drawSeatPiles(this.#before, this.#page, pilesOfSeat(table.state, table.seat));
     bubbles.draw(this.#bubble, table.seat);
   }

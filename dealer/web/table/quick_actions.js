@@ -25,7 +25,7 @@ export class QuickActions {
     });
     [this.#passTurn, this.#trick] = [button("passTurn"), button("trick")];
     this.#winner = element("button", {
-      type: "button", class: "primary", hidden: true,
+      type: "button", hidden: true, "data-action": "trickTo",
       onclick: () => page.attempt(trickTo(this.#leader)),
     });
     this.#bar.append(this.#passTurn, this.#winner, this.#trick);
@@ -43,7 +43,13 @@ export class QuickActions {
     this.#leader = this.#trick.hidden ? null : leadingCard(table)?.seat ?? null;
     const known = this.#leader !== null;
     this.#winner.hidden = !known;
-    if (known) setText(this.#winner, texts.tricks.to({ name: nameAt(table, this.#leader) }));
+    // It is the winner's next step; others can do it for them.
+    const own = known && this.#leader === seat;
+    this.#winner.classList.toggle("primary", own);
+    if (known) {
+      setText(this.#winner, own ? texts.tricks.take
+        : texts.tricks.to({ name: nameAt(table, this.#leader) }));
+    }
     // Beside the winner's button a sign is enough for the others.
     setText(this.#trick, known ? "…" : texts.tricks.toPlayer);
     setAttribute(this.#trick, "aria-label", known ? texts.tricks.toPlayer : null);

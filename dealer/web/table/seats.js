@@ -6,6 +6,7 @@ import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { placesAround } from "../places.js";
 import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
+import { folds } from "./game.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { marksElement, marksOf, marksText, updateMarks } from "./seat_marks.js";
 import { handOf, seatsAround } from "./selectors.js";
@@ -69,13 +70,16 @@ export class Seats {
     item.style.setProperty("--index", String(place.index));
     item.style.setProperty("--off", String(place.off));
     updateChip(chip, { seat, name });
-    setAttribute(chip, "data-says", texts.absent[presence] ?? null);
+    const dealt = this.#page.table.state.round?.stacks[handOf(seat)];
+    const folded = folds() && dealt?.length === 0 ? texts.result.fold : null;
+    setAttribute(chip, "data-says", texts.absent[presence] ?? folded);
     setText(title, name);
     updateMarks(marks, found);
     setAttribute(count, "data-sign", String(cards.length));
     count.hidden = cards.length === 0;
     setAttribute(button, "aria-label", texts.seatLabel({
-      name, seat, cards: cards.length, presence, marks: marksText(found) || null,
+      name, seat, cards: cards.length, presence,
+      marks: [folded, marksText(found)].filter(Boolean).join(", ") || null,
     }));
     const unknown = cards.filter(({ card }) => card === null);
     drawCards(backs, unknown.slice(-MAX_BACKS));

@@ -58,7 +58,7 @@ export class SuitChoice {
     const over = hand.length === 0; // the player has won
     const isOpen = player !== null && said === null && !over;
     this.#choice.hidden = !isOpen || player !== table.seat || table.state.who.annotate === "nobody";
-    const shown = said !== null || isOpen;
+    const shown = said !== null || (isOpen && this.#choice.hidden);
     this.#sign.hidden = !shown;
     if (!shown) return;
     const { sign = OPEN, key = null } = said ?? {};
