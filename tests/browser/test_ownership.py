@@ -94,7 +94,7 @@ async def agree(phones: list[Phone], expected: dict[str, int]) -> None:
 
 
 async def test_a_card_of_a_trick_stays_that_of_its_player(open_page, server) -> None:
-    ada, bob, cleo = phones = await phones_at(open_page, server, "hearts")
+    ada, bob, cleo = phones = await phones_at(open_page, server, "spades")
     played: dict[str, int] = {}
     for phone in (ada, bob):
         card = (await phone.hand())[0]
@@ -192,7 +192,7 @@ async def test_the_log_names_who_sat_there_then(open_page, server) -> None:
 
 
 async def test_a_second_click_plays_as_a_second_tap_does(open_page, server) -> None:
-    paths = await prepared_table(server, NAMES, deal=3, rules={"game": "hearts"})
+    paths = await prepared_table(server, NAMES, deal=3, rules={"game": "spades"})
     page = await open_page(paths[0])
     player = PlayerPage(page, NAMES[0])
     await player.holds(3)

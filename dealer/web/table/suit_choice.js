@@ -8,7 +8,7 @@
 import { element, setText } from "../dom.js";
 
 const PILE = "pile:table"; // where cards are played
-const OPEN = "…"; // while nobody has said it
+const OPEN = "…"; // until its player has said it
 const RED = ["h", "d"];
 
 /** @typedef {{ phrase: string, key: string, sign: string, name: string }} Suit */
