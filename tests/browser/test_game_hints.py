@@ -1,4 +1,4 @@
-"""What a table tells its players by the game's file: suits that are chosen, what follows, words."""
+"""What a page says by the file of its game: suits that are chosen, what follows, words."""
 
 from __future__ import annotations
 
