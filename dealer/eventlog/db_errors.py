@@ -251,9 +251,10 @@ def _is_unreachable(cause: BaseException) -> bool:
     """Whether it is a network error, or asyncpg's error for a lost connection."""
     if isinstance(cause, (OSError, TimeoutError)):
         return True
-    return "InterfaceError" in (kind.__name__ for kind in type(cause).__mro__) and (
-        "closed" in str(cause) or "lost" in str(cause)
-    )
+    kinds, said = {kind.__name__ for kind in type(cause).__mro__}, str(cause)
+    if "InternalClientError" in kinds:
+        return "cannot switch to state" in said  # the idle connection had been told of its end
+    return "InterfaceError" in kinds and ("closed" in said or "lost" in said)
 
 
 def _is_full(file: str) -> bool:

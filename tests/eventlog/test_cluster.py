@@ -148,12 +148,79 @@ async def test_a_database_that_is_distributed_in_part_is_not_opened(cluster: Clu
         await Log.open(cluster.url(name))
 
 
+@pytest.mark.parametrize("named", [(1,), (2, 1), (1, 0), (0, 2), (3, 2), (3, 0, 1)])
 @pytest.mark.parametrize("opener", [Log.open, open_readonly])
-async def test_a_worker_alone_is_no_database(
-    cluster: Cluster, database: str, opener: Callable[[str], Awaitable[ReadOnlyLog]]
+async def test_an_address_may_name_any_servers_of_the_cluster(
+    cluster: Cluster,
+    database: str,
+    opener: Callable[[str], Awaitable[ReadOnlyLog]],
+    named: tuple[int, ...],
 ) -> None:
+    """0 is the coordinator, 1 and 2 are workers, and at 3 there is no server."""
+    hosts = [*(str(each.folder) for each in (cluster, *cluster.workers)), "/nowhere"]
+    address = ",".join(hosts[each] for each in named)
+    async with (
+        await Log.open(cluster.url(database)) as log,
+        await opener(f"postgresql://dealer@/{database}?host={address}") as other,
+    ):
+        await write(log, tables := ids(2), 0)
+        assert await other.reader.identity() == await log.reader.identity()
+        assert [row.version for row in await other.read(tables[0])] == [1]
+        if isinstance(other, Log):
+            await write(other, tables, 1)
+            assert [row.version for row in await log.read(tables[1])] == [1, 2]
+
+
+async def test_a_migration_at_a_worker_is_the_coordinators(cluster: Cluster) -> None:
+    name = cluster.empty()
+    await migrate_database(cluster.url_by_worker(name, 1), shards=SHARDS)
+    assert set(cluster.ask(name, _LISTED)) == {(each, "h") for each in DISTRIBUTED}
+
+
+async def test_nodes_at_different_servers_play_a_table_in_turn_and_hint_each_other(
+    cluster: Cluster, database: str
+) -> None:
+    (table,) = ids(1)
+    hinted = asyncio.Event()
+    async with (
+        await Log.open(cluster.url_by_worker(database, 0)) as one,
+        await Log.open(cluster.url_by_worker(database, 1)) as other,
+    ):
+        for version in range(0, 6, 2):
+            await write(one, [table], version)
+            await write(other, [table], version + 1)
+        assert [row.version for row in await one.read(table)] == [*range(1, 7)]
+        sender = one.reader.notifier(lambda tables: None)
+        listener = other.reader.notifier(lambda tables: hinted.set() if table in tables else None)
+        assert sender is not None
+        assert listener is not None
+        sender.start()
+        listener.start()
+        async with asyncio.timeout(20):
+            while not hinted.is_set():
+                sender.notify([table])
+                await asyncio.sleep(0.05)
+        await sender.close()
+        await listener.close()
+
+
+@pytest.mark.parametrize("opener", [Log.open, open_readonly])
+async def test_a_worker_without_its_coordinator_is_no_database(
+    cluster: Cluster, opener: Callable[[str], Awaitable[ReadOnlyLog]]
+) -> None:
+    name = cluster.empty()
+    await migrate_database(cluster.url(name), shards=SHARDS)
+    worker = cluster.workers[0]
+    OwnServer.stop(cluster)
+    try:
+        says = f"is a worker's, and the coordinator of its cluster, {cluster.folder}:5432, cannot"
+        with pytest.raises(DatabaseUnavailable, match=says):
+            await opener(worker.url(name))
+    finally:
+        OwnServer.start(cluster)
+    execute(worker.url(name), "DELETE FROM pg_dist_node WHERE groupid = 0")
     with pytest.raises(DatabaseError, match="or a worker's; name another, or the coordinator"):
-        await opener(cluster.workers[0].url(database))
+        await opener(worker.url(name))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +248,7 @@ async def test_a_node_starts_while_a_worker_is_down(
     await write(log, tables, 0)
     cluster.workers[0].stop()
     try:
-        async with await Log.open(cluster.url_of_all(database)) as other:
+        async with await Log.open(cluster.url_by_worker(database, 0)) as other:
             here = [
                 t
                 for t in tables

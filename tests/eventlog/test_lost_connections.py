@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 
+import asyncpg
 import pytest
 
 from dealer.errors import DatabaseError, DatabaseUnavailable, OutcomeUnknown
 from dealer.eventlog import Appended, Conflict, Duplicate, Log
+from dealer.eventlog.db_errors import translate
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, B, append
 from tests.harness.database_link import DatabaseLink
 from tests.harness.postgres import OwnServer
 
 pytestmark = pytest.mark.slow
+
+_FATAL = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0"
 
 
 @pytest.mark.parametrize("command", ["x", None])
@@ -72,6 +76,18 @@ async def test_without_a_connection_the_outcome_is_unknown_until_the_command_is_
         repeated = await log.append(append(A, 1, command="x"))
         assert repeated == (Appended(2) if lost == "request" else Duplicate(2, b"digest of x"))
         assert await log.head(A) == 2
+
+
+async def test_a_server_that_ends_while_its_connection_is_idle_is_unreachable(
+    postgres_database: TemporaryPostgres,
+) -> None:
+    """A statement that follows its last words, before the connection ends, was never sent."""
+    connection = await asyncpg.connect(postgres_database.url)
+    connection._protocol.data_received(b"E" + (len(_FATAL) + 4).to_bytes(4) + _FATAL)
+    with pytest.raises(asyncpg.InternalClientError) as raised:
+        await connection.fetch("SELECT 1")
+    connection.terminate()
+    assert type(translate(raised.value, name=postgres_database.url)) is DatabaseUnavailable
 
 
 async def test_readers_connect_again(link: DatabaseLink, linked_url: str) -> None:

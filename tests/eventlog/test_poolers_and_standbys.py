@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from dealer.errors import ConfigurationError, DatabaseUnavailable
 from dealer.eventlog import Appended, Log
 from dealer.eventlog.backends import migrate_database
+from dealer.eventlog.postgres import database as database_module
 from dealer.eventlog.postgres.database import PostgresDatabase
 from tests.eventlog.requests import A, append
 from tests.harness.ports import unused_port
@@ -58,6 +60,33 @@ async def test_a_standby_takes_over_behind_one_address() -> None:
             standby.promote()
             assert isinstance(await log.append(append(A, 1, "2")), Appended)
             assert [row.version for row in await log.read(A)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("address", "answers"),
+    [
+        ("{0},{1}/{2}", True),
+        ("/{2}?host=127.0.0.1,127.0.0.1&port={3},{4}", True),
+        ("{0},{0}/{2}", False),
+    ],
+)
+async def test_a_host_that_is_silent_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, address: str, answers: bool
+) -> None:
+    """A machine without power answers no packet, a frozen process accepts a connection only."""
+    monkeypatch.setattr(database_module, "CONNECT_SECONDS", 2.0)
+    with own_server(port=unused_port()) as other, socket.create_server(("127.0.0.1", 0)) as silent:
+        ports = (silent.getsockname()[1], other.port)
+        hosts = [f"127.0.0.1:{port}" for port in ports]
+        name = other.empty()
+        await migrate_database(other.url(name))
+        url = f"postgresql://dealer@{address}".format(*hosts, name, *ports)
+        if answers:
+            async with await Log.open(url, busy_seconds=0.0) as log:
+                assert isinstance(await log.append(append(A, 0, "1")), Appended)
+        else:
+            with pytest.raises(DatabaseUnavailable, match="it does not answer"):
+                await Log.open(url, busy_seconds=0.0)
 
 
 RECOVERING = "recovers, or is a standby; wait until its recovery has ended, then try again"

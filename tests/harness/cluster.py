@@ -134,10 +134,15 @@ class Cluster(OwnServer):
         for worker in self.workers:
             worker.stop(how)
 
-    def url_of_all(self, database: str) -> str:
-        """An address that names all servers, the coordinator first."""
-        hosts = ",".join(str(each.folder) for each in (self, *self.workers))
+    def url_of(self, database: str, *servers: OwnServer) -> str:
+        """An address that names these servers, in their order."""
+        hosts = ",".join(str(each.folder) for each in servers)
         return f"postgresql://dealer@/{database}?host={hosts}"
+
+    def url_by_worker(self, database: str, number: int) -> str:
+        """An address that names all servers, and first a worker, which depends on the number."""
+        turn = number % len(self.workers)
+        return self.url_of(database, *self.workers[turn:], self, *self.workers[:turn])
 
     def empty(self) -> str:
         name = super().empty()
@@ -176,6 +181,20 @@ class Cluster(OwnServer):
         super().drop(database)
         for worker in self.workers:
             worker.drop(database)
+
+
+@contextmanager
+def standby_of(server: OwnServer) -> Iterator[OwnServer]:
+    """A standby of a server of a cluster, in a folder beside it."""
+    folder = server.folder.with_name(f"{server.folder.name}-standby")
+    folder.mkdir(mode=0o755)
+    standby = OwnServer(folder, programs(), safe=True, settings=_settings(folder))
+    standby.make_standby_of(server)
+    try:
+        standby.start()
+        yield standby
+    finally:
+        standby.stop()
 
 
 @contextmanager

@@ -56,7 +56,8 @@ class Nodes:
     `port` is the load balancer's. `kill` kills one node at a time: the one that is starting, else a
     random one; `open` starts it again. `route` builds the database URL of the nodes, `program` is
     what Python runs instead of `dealer`, and `environment` has its additional variables. With
-    `workers` the server is a cluster. `place` is a running server with the URL of a migrated
+    `workers` the server is a cluster, of which the addresses name all servers, and first another
+    worker for each node. `place` is a running server with the URL of a migrated
     database, instead of one of its own.
     """
 
@@ -103,6 +104,8 @@ class Nodes:
             else:
                 self.server, address = self._place
             for number in range(self._count):
+                if self._workers and isinstance(self.server, Cluster):
+                    address = self.server.url_by_worker(self._database, number)
                 node = Node(self.folder, name=f"node{number}", address=address, **self._options)
                 node.program, node.environment = self._program, self._environment
                 self.nodes.append(node)

@@ -116,10 +116,11 @@ class OwnServer(Postgres):
         )  # fmt: skip
 
     def make_standby_of(self, primary: OwnServer) -> None:
-        """Copy a running server, whose changes this one then follows; both have ports."""
+        """Copy a running server, whose changes this one then follows."""
+        place = str(primary.folder) if primary.port is None else "127.0.0.1"
         self._run(
             "pg_basebackup", "-D", str(self.folder / "data"), "-R", "-c", "fast", "--no-sync",
-            "-h", "127.0.0.1", "-p", str(primary.port), "-U", "dealer",
+            "-h", place, "-p", str(primary.port or 5432), "-U", "dealer",
         )  # fmt: skip
 
     def back_up(self, to: Path) -> None:

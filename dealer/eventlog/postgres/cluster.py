@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dealer.errors import ConfigurationError
-from dealer.eventlog.postgres.database import Server
 from dealer.eventlog.protocols import Connection
 from dealer.eventlog.schema import NEAR
+
+if TYPE_CHECKING:
+    import asyncpg
 
 OLDEST = (13, 2)
 """The oldest Citus on which the log was tried."""
@@ -43,6 +45,9 @@ _SHARDS = "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = CAST('stream'
 _WORKERS = """
 SELECT nodename, nodeport, success, result FROM run_command_on_workers(
     $$SELECT extversion FROM pg_extension WHERE extname = 'citus'$$) ORDER BY nodename, nodeport"""
+_COORDINATOR = """
+SELECT nodename, nodeport FROM pg_dist_node JOIN pg_dist_local_group l ON l.groupid <> 0
+WHERE pg_dist_node.groupid = 0 AND noderole = 'primary'"""
 _PLACEMENTS = """
 SELECT s.shardid, n.nodename, n.nodeport
 FROM pg_dist_shard s JOIN pg_dist_placement p ON p.shardid = s.shardid
@@ -66,6 +71,13 @@ SHOWN = 10
 """The most tables of a worker that are named."""
 
 _BOUND = 100_000
+
+
+class Server(NamedTuple):
+    """A server of a cluster, as the others know it; `host` may be a socket's folder."""
+
+    host: str
+    port: int
 
 
 class Near:
@@ -138,6 +150,17 @@ class Shards:
             parts.setdefault(name, []).append(shard)
         connection.info[NEAR] = Near(self, worker, parts)
         return work(connection)
+
+
+async def coordinator_of(connection: asyncpg.Connection[Any], seconds: float) -> Server | None:
+    """The coordinator, if this connection is to one of its workers, which knows it.
+
+    Raises the driver's errors, and TimeoutError if there is no answer for so many `seconds`.
+    """
+    if await connection.fetchval(_VERSION, timeout=seconds) is None:
+        return None
+    found = await connection.fetchrow(_COORDINATOR, timeout=seconds)
+    return None if found is None else Server(*found)
 
 
 def require_whole(connection: Connection, *, name: str) -> bool:

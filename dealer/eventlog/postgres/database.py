@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, event, make_url
@@ -25,7 +25,8 @@ from sqlalchemy.pool import NullPool
 from dealer import errors
 from dealer.backoff import Backoff
 from dealer.eventlog.address import is_postgres, not_encoded
-from dealer.eventlog.db_errors import is_recovering, translate
+from dealer.eventlog.db_errors import is_recovering, reason, translate
+from dealer.eventlog.postgres.cluster import Server, coordinator_of
 
 if TYPE_CHECKING:
     import asyncpg
@@ -108,13 +109,6 @@ def end_when_silent(connection: socket.socket) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-class Server(NamedTuple):
-    """A worker of a cluster, as the coordinator knows it; `host` may be a socket's folder."""
-
-    host: str
-    port: int
-
-
 class PostgresDatabase:
     """One PostgreSQL database; `name` is its address without password and options.
 
@@ -128,7 +122,8 @@ class PostgresDatabase:
         rest = url.partition("://")[2]
         authority = re.split("[/?#]", rest, maxsplit=1)[0]
         # As in libpq: the hosts of several servers, of which one is used.
-        hosts = authority.rpartition("@")[2].split(",")
+        listed = authority.rpartition("@")[2]
+        hosts = listed.split(",")
         place, _, query = rest.partition("?")
         if (
             not_encoded(place) is not None
@@ -143,7 +138,7 @@ class PostgresDatabase:
         try:
             urlsplit(url)  # as the driver does it
             each = [
-                make_url(url.replace(authority, authority.replace(",".join(hosts), host), 1))
+                make_url(url.replace(authority, authority.replace(listed, host), 1))
                 for host in hosts
             ]
             parsed = each[-1]
@@ -154,17 +149,23 @@ class PostgresDatabase:
                 "The database's address is invalid; write it like "
                 "postgresql://user:password@host:5432/dealer."
             )
-        self._dsn = f"postgresql://{rest}"
         name = URL.create("postgresql", username=parsed.username, database=parsed.database)
-        self.name = name.set(host=_HOSTS).render_as_string().replace(_HOSTS, ",".join(hosts))
+        self.name = name.set(host=_HOSTS).render_as_string().replace(_HOSTS, listed)
         self._options = self._checked_options(query, parsed)
-        named = [str(one.port) for one in each if one.port is not None]
-        for port in [*named, *filter(None, self._options.get("port", "").split(","))]:
+        ports = [str(one.port) for one in each if one.port is not None]
+        for port in [*ports, *filter(None, self._options.get("port", "").split(","))]:
             if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 2**16):
                 raise errors.ConfigurationError(
                     f"The address of the database {self.name} has the port {port}; a port is a "
                     "number from 1 to 65535."
                 )
+        login, path = authority.removesuffix(listed), place.removeprefix(authority)
+        # The address once for each of its hosts, which is the first there.
+        self._dsns: list[str] = []
+        for at in range(max(len(hosts), self._options.get("host", "").count(",") + 1)):
+            turned = {key: _from(at, self._options.get(key, "")) for key in ("host", "port")}
+            options = "&".join(f"{key}={turned.get(key, it)}" for key, it in self._options.items())
+            self._dsns.append(f"postgresql://{login}{_from(at, listed)}{path}?{options}")
         self.retry_seconds = retry_seconds
         self.newest = ""
 
@@ -201,29 +202,26 @@ class PostgresDatabase:
         return options
 
     async def connect(self, **settings: str) -> asyncpg.Connection[Any]:
-        """A new connection of the driver, to the address; raises what `connect_to` raises."""
+        """A new connection of the driver, as `connect_to` without a server makes it."""
         return await self.connect_to(None, settings)
 
     async def connect_to(
         self, server: Server | None, settings: dict[str, str]
     ) -> asyncpg.Connection[Any]:
-        """A new connection of the driver, to the address or to a worker; raises its errors.
+        """A new connection of the driver, to a worker or to the address; raises its errors.
 
+        Where the address leads to a worker, the connection is to the coordinator that this names.
         Raises DatabaseError if an option of the address has an invalid value, and ServerReplaced if
         a standby took over from this server.
         """
         import asyncpg
 
         try:
-            named = "application_name" in self._options
-            place = {} if server is None else {"host": server.host, "port": server.port}
-            connection = await asyncpg.connect(
-                self._dsn,
-                **place,
-                timeout=CONNECT_SECONDS,
-                server_settings={} if named else {"application_name": "dealer"},
-            )
+            connection = await (self._open(self._dsns[0], server) if server else self._reach())
             try:
+                if server is None and (found := await coordinator_of(connection, CONNECT_SECONDS)):
+                    connection.terminate()
+                    connection = await self._reach_coordinator(found)
                 end_when_silent(connection._transport.get_extra_info("socket"))
                 await connection.execute(
                     "".join(f"SET {name} = '{at}';" for name, at in (_SETTINGS | settings).items()),
@@ -250,6 +248,34 @@ class PostgresDatabase:
                 f"The address of the database {self.name} has an invalid value for an option: "
                 f"{', '.join(invalid)}."
             ) from None
+
+    async def _reach(self) -> asyncpg.Connection[Any]:
+        """A connection to the address; as in libpq, each host has CONNECT_SECONDS to answer."""
+        for dsn in self._dsns[:-1]:
+            with suppress(TimeoutError):
+                return await self._open(dsn)
+        return await self._open(self._dsns[-1])
+
+    async def _reach_coordinator(self, coordinator: Server) -> asyncpg.Connection[Any]:
+        try:
+            return await self._open(self._dsns[0], coordinator)
+        except OSError as error:
+            raise errors.DatabaseUnavailable(
+                f"The database {self.name} is a worker's, and the coordinator of its cluster, "
+                f"{coordinator.host}:{coordinator.port}, cannot be reached: {reason(error)}."
+            ) from error
+
+    async def _open(self, dsn: str, server: Server | None = None) -> asyncpg.Connection[Any]:
+        import asyncpg
+
+        named = "application_name" in self._options
+        place = {} if server is None else {"host": server.host, "port": server.port}
+        return await asyncpg.connect(
+            dsn,
+            **place,
+            timeout=CONNECT_SECONDS,
+            server_settings={} if named else {"application_name": "dealer"},
+        )
 
     def require_newest(self, found: str, known: str) -> None:
         """Raise ServerReplaced if the server `found` has an earlier timeline than the `known` one.
@@ -345,6 +371,12 @@ class PostgresDatabase:
                 if not again or isinstance(translated, errors.WorkerUnavailable) or waited >= limit:
                     raise translated from error
             await asyncio.sleep(backoff.next_jittered())
+
+
+def _from(at: int, listed: str) -> str:
+    """A list with commas that begins with the item `at`, and has those before it at its end."""
+    each = listed.split(",")
+    return ",".join([*each[at:], *each[:at]])
 
 
 def _rewrite(

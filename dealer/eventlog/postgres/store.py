@@ -24,8 +24,8 @@ from dealer.eventlog.db_errors import (
     translate,
 )
 from dealer.eventlog.postgres.batch import Batch, Locked
-from dealer.eventlog.postgres.cluster import Shards, require_whole, settings_at_workers
-from dealer.eventlog.postgres.database import PostgresDatabase, Server, Session
+from dealer.eventlog.postgres.cluster import Server, Shards, require_whole, settings_at_workers
+from dealer.eventlog.postgres.database import PostgresDatabase, Session
 from dealer.eventlog.protocols import Connection
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.schema import current_revision, is_newest, outdated
@@ -136,8 +136,11 @@ class PostgresStore:
         return self._wait(self._run_by_worker(work))
 
     def unreachable(self) -> list[str]:
+        if self._shards is None:
+            return []
         down = [worker for worker, session in [*self._workers.items()] if session.error]
-        return [] if self._shards is None else [*map(self._shards.describe_down, down)]
+        # One that was replaced has no shards, and is not tried again.
+        return [self._shards.describe_down(each) for each in down if each in self._shards.workers]
 
     def maintenance_due(self) -> bool:
         """False; see `maintain`."""
