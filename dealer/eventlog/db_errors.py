@@ -253,7 +253,7 @@ def _is_unreachable(cause: BaseException) -> bool:
         return True
     kinds, said = {kind.__name__ for kind in type(cause).__mro__}, str(cause)
     if "InternalClientError" in kinds:
-        return "cannot switch to state" in said  # the idle connection had been told of its end
+        return "cannot switch to state" in said  # the server had said, while idle, that it ends
     return "InterfaceError" in kinds and ("closed" in said or "lost" in said)
 
 

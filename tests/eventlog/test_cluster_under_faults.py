@@ -161,7 +161,7 @@ async def test_while_twenty_tables_play_all_servers_restart(
 
 
 def replace(coordinator: OwnServer, database: str, server: OwnServer, by: OwnServer) -> None:
-    """Tell a cluster which server is in another one's place."""
+    """Put a server of a cluster in another one's place."""
     known = "SELECT nodeid FROM pg_dist_node WHERE nodename = $1"
     ((node,),) = coordinator.ask(database, known, str(server.folder))
     sql = "SELECT citus_update_node($1, $2, 5432)"
