@@ -22,7 +22,6 @@ from dealer.feed.feed import Feed
 from dealer.game.commands import Command, OpenTable
 from dealer.game.rules import PRACTICE, for_new_table
 from dealer.game.state import Round
-from dealer.game.view import BROADCAST
 from dealer.projector.queries import FINISHED
 from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.clock import Clock, SteadyClock, utc_ms
@@ -213,7 +212,7 @@ class Service:
     def unsubscribe(self, live_table: LiveTable, subscriber: object) -> None:
         """The opposite of `subscribe`; after the last one the table may leave memory."""
         live_table.subscribers.discard(subscriber)
-        if not live_table.subscribers and live_table.audience != BROADCAST:
+        if not live_table.subscribers and live_table.source is None:
             self.recent.release(live_table.id)
         self.tables.weigh(live_table)
 

@@ -133,6 +133,7 @@ async def test_nothing_shows_that_there_is_more(table, time, connect, gateway) -
     assert viewers[1].frames[1:] == viewers[0].frames[1:]  # all but the answer with its id
     resumed = await watch(viewers[0], table, link, after=3)
     assert resumed == before
+    assert await watch(viewers[0], table, link, after=before["version"]) == before
     await viewers[0].until(
         lambda: (
             viewers[0].versions
@@ -344,10 +345,10 @@ async def test_a_viewer_that_read_slowly_is_sent_what_it_missed(
     assert viewer.versions[-11:] == list(range(seen["version"] - 9, seen["version"] + 2))
     assert viewer.notices("checkpoint")[-1]["size"] == seen["version"] + 1
     # The table is held as long as there is a viewer.
-    assert broadcast.source.holds == 1
+    assert broadcast.source.broadcasts == [broadcast]
     await viewer.close()
     await eventually(lambda: not service.broadcasts.watched)
-    assert broadcast.source.holds == 0
+    assert broadcast.source.broadcasts == []
 
 
 async def test_a_practice_table_has_its_own_delay(time, gateway, connect) -> None:

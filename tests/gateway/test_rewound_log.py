@@ -16,6 +16,7 @@ from dealer.service.nodes import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.rpc_client import Refusal, RpcClient, reason_of
 from tests.gateway.tables import SeatedTable, seat_and_shuffle, seat_players
+from tests.gateway.test_broadcasts import SECONDS, Time, link_of, use, watch
 from tests.harness.postgres import query
 
 
@@ -104,6 +105,41 @@ async def test_subscribers_at_each_node_are_reset(gateway, other, connect, url) 
         assert len(client.notices("snapshot")) == 1
     assert clients[-1].events[-1]["private"]["card"] == drawn["cards"][0]
     assert not any(client.closed.done() for client in clients)
+
+
+@pytest.mark.parametrize("grown", [False, True])
+@pytest.mark.parametrize("was_shown", [False, True])
+async def test_viewers_of_a_broadcast_are_disconnected_if_what_they_saw_is_lost(
+    gateway, other, connect, url, was_shown, grown
+) -> None:
+    """At each node, before anything else is due; those who saw nothing of it stay."""
+    time, nodes = Time(), (gateway, other)
+    for node in nodes:
+        use(time, node.context.service)
+    table = await seat_and_shuffle(connect, gateway, players=1, broadcast=SECONDS)
+    link = await link_of(table)
+    seen = (await table.players[0].call("deck.draw"))["version"]
+    time.pass_(SECONDS)
+    lost = (await table.players[0].call("deck.draw"))["version"]
+    viewers = [await connect(node) for node in nodes]
+    for viewer in viewers:
+        assert (await watch(viewer, table, link))["version"] == seen
+    rewind(url, seen - 1 if was_shown else seen)
+    newest = seen
+    if grown:
+        for _ in range(3):
+            newest = (await table.host.call("deck.cut", at=7))["version"]
+        assert newest > lost
+    await poll(*nodes)
+    if was_shown:
+        assert [await viewer.wait_closed() for viewer in viewers] == [1013, 1013]
+        viewers = [await connect(node) for node in nodes]
+    time.pass_(SECONDS)
+    for viewer in viewers:
+        if was_shown:
+            assert await watch(viewer, table, link)
+        await viewer.until_version(newest if grown or not was_shown else seen - 1)
+    assert viewers[0].events == viewers[1].events
 
 
 @pytest.mark.parametrize("poll_seconds", [0.02], indirect=True)

@@ -195,7 +195,7 @@ def test_nothing_is_shown_before_its_time() -> None:
     search(examples=60)
 
 
-NOW = "(oldest := self.clock()"
+NOW = "oldest = self.clock()"
 FAULTS = {
     "a millisecond late": (broadcasts, "entry.at <= oldest, entries", "entry.at < oldest, entries"),
     "a millisecond early": (broadcasts, "entry.at <= oldest,", "entry.at <= oldest + 1,"),
@@ -204,8 +204,10 @@ FAULTS = {
         "        broadcast.next_at = entries",
         "        due = entries[: len(due) + 1]\n        broadcast.next_at = entries",
     ),
-    "the clock as it was set": (broadcasts, NOW, "(oldest := self.clock._wall()"),
-    "the clock of the newest event": (broadcasts, NOW, "(oldest := of.at"),
+    "the clock as it was set": (broadcasts, NOW, "oldest = self.clock._wall()"),
+    "the clock of the newest event": (broadcasts, NOW, "oldest = of.at"),
+    "a second early": (broadcasts, "1000 * (seconds or 0)", "1000 * ((seconds or 0) - 1)"),
+    "not at its millisecond": (broadcasts, "next_at > oldest and", "next_at >= oldest and"),
     "a head of the table itself": (broadcasts, "head(broadcast)] if", "head(broadcast.source)] if"),
     "the version of the table itself": (
         broadcasts,

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import DatabaseUnavailable, Overloaded, UnknownTable
+from dealer.eventlog import services
 from dealer.eventlog.recent import RecentEvents
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
 from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.tables.cache import EVENTS, LOADS, TableCache
-from dealer.service.tables.live_table import TABLE_BYTES, LiveTable
+from dealer.service.tables.live_table import SUBSCRIBER_BYTES, TABLE_BYTES, LiveTable
 from tests.gateway.rpc_client import eventually
 from tests.service.tables import HOST, OPEN_ROUND, shuffled_table
 
@@ -119,6 +120,27 @@ async def test_no_table_is_loaded_while_those_in_use_fill_the_cache(service: Ser
     await service.execute(live_table, TakeSeat("a player"))  # tables in memory can be played at
     service.unsubscribe(live_table, "a subscriber")
     assert (await service.lifecycle.load(other.table_id)).committed == 1
+
+
+async def test_viewers_of_a_broadcast_count_as_spectators_do(service: Service) -> None:
+    live_table, _ = await service.open_table({"broadcast": 0})
+    link = await service.broadcasts.link(live_table, services.HOST)
+    broadcast = await service.broadcasts.find(live_table.table_id, link)
+    service.tables.weigh(live_table)
+    before = service.tables.used
+    for watched in (live_table, broadcast):
+        for number in range(1000):
+            service.subscribe(watched, number)
+        assert service.tables.used == before + 1000 * SUBSCRIBER_BYTES
+        for number in range(1000):
+            service.unsubscribe(watched, number)
+        assert service.tables.used == before
+    # As long as one watches, the table stays.
+    service.subscribe(broadcast, "a viewer")
+    service.tables.bytes_bound = 1
+    with pytest.raises(Overloaded, match="take all the memory"):
+        await service.open_table({})
+    assert service.tables.get(live_table.table_id) is live_table
 
 
 async def test_a_large_table_may_end_but_not_grow_without_room(

@@ -18,7 +18,7 @@ from dealer.service.tables.cache import TableCache
 from dealer.service.tables.live_table import LiveTable
 
 POLL_SECONDS = 1.0
-"""Seconds between two polls of all tables with subscribers, or that a broadcast holds."""
+"""Seconds between two polls of all tables with subscribers, or broadcasts."""
 
 
 class HeadPoller:
@@ -52,7 +52,7 @@ class HeadPoller:
 
     async def _poll(self) -> None:
         hinted, self._hinted = self._hinted, set()
-        followed = [each for each in self._cache if each.subscribers or each.holds]
+        followed = [each for each in self._cache if each.subscribers or each.broadcasts]
         if not self._polls.polling:
             followed = [live_table for live_table in followed if live_table.id in hinted]
         await self.check(followed)

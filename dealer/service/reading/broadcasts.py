@@ -46,13 +46,15 @@ NO_BROADCAST = (
 class Broadcast(LiveTable):
     """What is shown of `source`; of its state it has only what readers of events need.
 
-    The next event is of `next_at`, 0 if it was not read. `reading` is held while it is read.
+    The next event is of `next_at`, 0 if it was not read. `reading` is held while it is read, and
+    `rewound` says whether the log may no longer have what was shown.
     """
 
     source: LiveTable
     audience: Viewer | Audience = BROADCAST
     next_at: int = 0
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    rewound: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +70,9 @@ class Broadcasts:
     tokens: TokenKeys
     clock: Clock
     watched: dict[StoredLink, Broadcast] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.notices.listen(self._on_notice)
 
     # Links
 
@@ -95,8 +100,9 @@ class Broadcasts:
             for link in await self._valid([source.id]):
                 if compare_digest(self._text(source, link).encode(), text.encode()):
                     if link not in self.watched:
-                        source.holds += 1
-                        self.watched[link] = Broadcast(source.id, source.table_id, source=source)
+                        new = Broadcast(source.id, source.table_id, source=source)
+                        self.watched[link] = new
+                        source.broadcasts.append(new)
                     return self.watched[link]
         raise BadToken(NO_BROADCAST)
 
@@ -138,7 +144,13 @@ class Broadcasts:
                     self.notices.send(broadcast, CommitNotice([], [], reset=True))
 
     def _drop(self, link: StoredLink) -> None:
-        self.watched.pop(link).source.holds -= 1
+        broadcast = self.watched.pop(link)
+        broadcast.source.broadcasts.remove(broadcast)
+
+    def _on_notice(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        if notice.reset:
+            for broadcast in self.watched.values():
+                broadcast.rewound |= broadcast.source is live_table
 
     async def advance(self, broadcast: Broadcast, *, once: bool = False) -> None:
         """Show all that is old enough by now, or `once` a slice of it; raises what reading does."""
@@ -159,16 +171,21 @@ class Broadcasts:
         """The next events that are old enough."""
         source, shown = broadcast.source, broadcast.committed
         source.require_here()
-        if source.committed < shown:
-            raise DatabaseDamaged("The log was rewound to before what a broadcast has shown.")
         of = source.table
         broadcast.table = Table(
             shown, origin=of.origin, key=of.key, round_versions=of.round_versions
         )
         seconds = of.rules.broadcast
-        if seconds is None or broadcast.next_at > (oldest := self.clock() - 1000 * seconds):
+        oldest = self.clock() - 1000 * (seconds or 0)
+        if seconds is None or (broadcast.next_at > oldest and not broadcast.rewound):
             return []
-        entries = await self.reader.entries(source, shown, SLICE)
+        broadcast.rewound = False  # before the read, which does not answer a later notice
+        again = min(shown, 1)  # the event that was shown last: another one may be there now
+        entries = await self.reader.entries(source, shown - again, SLICE + again)
+        if again and (not entries or entries.pop(0).leaf != broadcast.leaf):
+            lost = DatabaseDamaged("The log no longer has what a broadcast has shown.")
+            lost.logged = True  # as the log that was rewound, when that is noticed
+            raise lost
         due = list(takewhile(lambda entry: entry.at <= oldest, entries))
         broadcast.next_at = entries[len(due)].at if len(due) < len(entries) else 0
         return due

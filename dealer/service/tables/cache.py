@@ -170,7 +170,11 @@ class TableCache:
         return self.used > self.bytes_bound
 
     def weigh(self, live_table: LiveTable) -> None:
-        """Update the size of a table, and evict others if the sum exceeds a bound."""
+        """Update the size of a table, and evict others if the sum exceeds a bound.
+
+        A broadcast is part of the table that it shows.
+        """
+        live_table = live_table.source or live_table
         if self._tables.get(live_table.table_id) is not live_table:
             return
         size = live_table.size()

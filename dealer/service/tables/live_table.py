@@ -163,6 +163,8 @@ class LiveTable:
     timer: TimerHandle | None = None
     subscribers: set[Any] = field(default_factory=set)  # the gateway's subscriptions
     audience: Viewer | Audience = SPECTATOR  # who those without a seat are
+    source: LiveTable | None = None  # the table that it shows, if it is a broadcast
+    broadcasts: list[LiveTable] = field(default_factory=list)  # of it, which keep it in memory
     holds: int = 0  # callers that keep it in memory
     weight: int = 0  # its size as the table cache counted it, and the version at that time
     weighed_at: int = 0
@@ -369,7 +371,8 @@ class LiveTable:
     def idle(self) -> bool:
         """Whether it may leave memory: no subscriber, and no work under way."""
         under_way = self.in_flight or self.reloading or self.confirming or self.pending_retries
-        return not (self.subscribers or under_way or self.holds or self.commit_waiters)
+        used = self.subscribers or self.broadcasts or self.holds or self.commit_waiters
+        return not (under_way or used)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -381,8 +384,9 @@ class LiveTable:
             self.holds -= 1
 
     def size(self) -> int:
-        """Estimated bytes of memory; does not visit every card."""
+        """Estimated bytes of memory, with its broadcasts; does not visit every card."""
         size = TABLE_BYTES + size_of(self.table) + len(self.leaf)
+        size += sum(broadcast.size() for broadcast in self.broadcasts)
         size += self.stored_commands.size
         if self.savepoint is not None:
             size += len(self.savepoint.state)
