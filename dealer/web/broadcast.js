@@ -5,29 +5,28 @@
  */
 
 import { draw } from "./audit/table_view.js";
-import { cardSign } from "./cards.js";
+import { cardSign, compareCards } from "./cards.js";
 import { connect } from "./client.js";
 import { byId, safeText, setAttribute, setText } from "./dom.js";
 import { loadPack, usePack } from "./packs.js";
 import { socketUrl, tableUrl } from "./server_url.js";
-import { loadGame } from "./table/game.js";
+import { hasTricks, loadGame } from "./table/game.js";
 import { playedBy } from "./table/history.js";
 import { LogLines } from "./table/log_lines.js";
+import { delayText } from "./table/selectors.js";
 import { pileTitle, statusOf } from "./table/wording.js";
-import { audit, errorText, quantity, table as texts } from "./texts.js";
-import { broadcastOf, seatOf } from "./verify.js";
+import { audit, errorText, table as texts } from "./texts.js";
+import { seatOf } from "./verify.js";
 
 const words = audit.broadcast;
 const AGAIN_MS = 3000; // after which one that has not begun, or that broke off, is tried again
 const KEY_REVOKED = 4401; // how the server ends those who watch by a link that was taken back
 const FLIGHT_MS = 600; // of a card that moves
 const SHRINK = 0.97; // the cards, until all of them fit
-const WIDE_PX = 768; // from which on there is no scrolling
-const LEAST_PX = { phone: 38, screen: 18 }; // the width of a card
+const LEAST_PX = 18; // the width of a card
 
 const view = byId("table-view");
 const [, id = ""] = /\/tables\/([0-9a-f]{32})\/broadcast$/.exec(location.pathname) ?? [];
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let sized = ""; // the round and the window for which the cards have their size
 let size = 0; // the width of a card, in pixels
 let show = () => {}; // the table, while one is watched
@@ -78,12 +77,12 @@ function shower(table) {
     ([, cards]) => cards.some((card) => card.slot === slot))?.[0];
   return () => {
     const { state, history } = table;
-    const isFirst = seen === 0;
+    const still = seen === 0 || matchMedia("(prefers-reduced-motion: reduce)").matches;
     for (const event of history.slice(seen)) lines.add(event, { seats: state.seats, stackOf });
     seen = history.length;
     showWords(table, lines);
     view.hidden = false;
-    showCards(table, isFirst || calm.matches ? 0 : FLIGHT_MS);
+    showCards(table, still ? 0 : FLIGHT_MS);
   };
 }
 
@@ -96,31 +95,26 @@ function showWords(table, lines) {
   setText(byId("name"), name);
   setText(byId("status"), statusOf(table));
   const isLive = table.connection.state === "connected" && !table.closed;
-  setText(byId("delay"), isLive || table.closed ? delayOf(table) : texts.connection.connecting);
+  const seconds = table.state.rules.broadcast ?? 0;
+  const late = seconds > 0 && words.late({ time: delayText(seconds) });
+  const delay = [!table.closed && words.live, late].filter(Boolean).join(" · ");
+  setText(byId("delay"), isLive || table.closed ? delay : texts.connection.connecting);
   setAttribute(byId("delay"), "data-live", isLive);
-  const isMove = ({ kind, text }) => kind !== "turn" && text(cardSign) !== null;
+  // Turns and scores are seen at the names.
+  const isMove = ({ kind, text }) => !["turn", "score"].includes(kind) && text(cardSign) !== null;
   setText(byId("said"), lines.all.findLast(isMove)?.text(cardSign) ?? "");
-}
-
-/** "Live · 5 minutes late". */
-function delayOf(table) {
-  const seconds = broadcastOf(table.state.rules) ?? 0;
-  const [unit, length] = [["hour", 3600], ["minute", 60], ["second", 1]].find(
-    ([, one]) => seconds % Number(one) === 0);
-  const late = words.late({ time: quantity(seconds / Number(length), unit) });
-  return [table.closed ? "" : words.live, seconds === 0 ? "" : late].filter(Boolean).join(" · ");
 }
 
 function showCards(table, flight) {
   const { seats: players, rounds } = table.state;
   const names = new Map(players.map(({ seat, name }) => [seat, safeText(name)]));
   const nameOf = (seat) => names.get(seat) ?? texts.seat({ seat });
-  const all = Object.entries(stacksOf(table));
-  const played = new Map(all.flatMap(([, cards]) => cards).map(
-    ({ id: card, slot }) => [card, slot === null ? null : playedBy(table, slot)?.seat]));
-  draw(view, new Map(all.map(([name, cards]) => [
-    name, cards.map((one) => ({ card: one.id, face: one.card })),
-  ])), {
+  const all = new Map(Object.entries(stacksOf(table)).map(([name, cards]) => [
+    name, seatOf(name) === null ? cards : sorted(cards)]));
+  const played = new Map([...all.values()].flat().map(
+    ({ id: card, slot }) => [card, playedBy(table, slot)?.seat]));
+  const drawn = ({ id: card, card: face }) => ({ card, face });
+  draw(view, new Map([...all].map(([name, cards]) => [name, cards.map(drawn)])), {
     titles: (stack) => {
       const seat = seatOf(stack);
       if (seat === null) return stack === "deck" ? audit.deck : pileTitle(stack.slice(5));
@@ -136,15 +130,18 @@ function showCards(table, flight) {
   fit(`${rounds} ${innerWidth} ${innerHeight}`);
 }
 
+/** A hand in the order in which such hands are held. */
+const sorted = (cards) => cards.toSorted(
+  (a, b) => compareCards(a.card ?? "??", b.card ?? "??", hasTricks() ? "suit" : "rank"));
+
 /** Give the cards the greatest size in which all fit, and within a round never a greater one. */
 function fit(what) {
   if (sized !== what) size = Math.min(innerHeight * 0.17, innerWidth * 0.12, 200);
   sized = what;
-  const least = innerWidth < WIDE_PX ? LEAST_PX.phone : LEAST_PX.screen;
-  for (size = Math.max(size, least); ; size = Math.max(size * SHRINK, least)) {
+  for (;; size *= SHRINK) {
     view.style.setProperty("--hand", `${size}px`);
     const fits = view.scrollHeight <= view.clientHeight && view.scrollWidth <= view.clientWidth;
-    if (fits || size === least) return;
+    if (fits || size < LEAST_PX) return;
   }
 }
 

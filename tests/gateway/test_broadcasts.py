@@ -12,6 +12,8 @@ import pytest
 from dealer.eventlog.services import StoredLink
 from dealer.gateway import Gateway
 from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.presence import presence
+from dealer.proof.checkpoint import Cosigner
 from dealer.service import Service
 from dealer.service.clock import SteadyClock
 from dealer.service.nodes import head_poller
@@ -23,6 +25,7 @@ from tests.gateway.tables import SeatedTable, seat_and_shuffle
 from tests.gateway.test_post import Post
 from tests.harness.service_keys import add_key, revoke_key, with_key
 
+COSIGNER = Cosigner(bytes(range(32)))
 SECONDS = 300
 START = 1_700_000_000_000
 
@@ -330,6 +333,23 @@ async def test_viewers_are_no_spectators(table, time, connect, gateway) -> None:
     assert await table.host.call("table.presence") == before
 
 
+async def test_no_cosignature_says_how_far_the_players_are(time, gateway, connect) -> None:
+    ann, viewer = await connect(gateway), await connect(gateway)
+    table = (await ann.call("table.open", rules={"broadcast": SECONDS}))["table"]
+    await ann.call("table.join", table=table, name="Ann", key=COSIGNER.public_key.hex())
+    await ann.call("round.open", entropy="house")
+    await ann.call("deck.shuffle")
+    await ann.until(lambda: len(ann.notices("checkpoint")) >= 2)
+    line = COSIGNER.cosign(ann.notices("checkpoint")[-1]["note"], time=START // 1000)
+    await ann.call("table.cosign", cosignature=line)
+    link = (await ann.call("broadcast.link"))["link"]
+    time.pass_(SECONDS)
+    answer = await viewer.call("table.watch", table=table, link=link)
+    await viewer.until(lambda: viewer.notices("checkpoint"))
+    for note in (answer["checkpoint"], *(each["note"] for each in viewer.notices("checkpoint"))):
+        assert note.count("\n— ") == 1
+
+
 async def test_a_viewer_that_read_slowly_is_sent_what_it_missed(
     table, time, gateway, connect, service
 ) -> None:
@@ -363,10 +383,11 @@ async def test_a_practice_table_has_its_own_delay(time, gateway, connect) -> Non
 
 
 async def test_nothing_comes_early_at_another_node_or_after_a_restart(
-    quick: None, open_node: OpenGateway, connect: Connect
+    quick: None, open_node: OpenGateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The viewers of two nodes are sent the same, byte for byte, at its time, and so is a third's
     that starts later."""
+    monkeypatch.setattr(presence, "DELAY", 0)
     time = Time()
     one, two = await open_node(), await open_node()
     use(time, one.context.service)
@@ -399,6 +420,9 @@ async def test_nothing_comes_early_at_another_node_or_after_a_restart(
     for viewer in viewers:
         await viewer.until_version(newest)
     assert viewers[0].events == viewers[1].events == viewers[2].events
+    for node in (two, three, one):  # each tells the others whom it has
+        watched = list(node.context.service.tables)
+        await node.context.service.presence.exchange(watched)
     assert (await table.host.call("table.presence"))["watching"] == 0  # those of no node count
     await table.host.call("broadcast.revoke")
     for viewer in viewers:

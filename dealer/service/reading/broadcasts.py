@@ -100,9 +100,8 @@ class Broadcasts:
             for link in await self._valid([source.id]):
                 if compare_digest(self._text(source, link).encode(), text.encode()):
                     if link not in self.watched:
-                        new = Broadcast(source.id, source.table_id, source=source)
-                        self.watched[link] = new
-                        source.broadcasts.append(new)
+                        self.watched[link] = Broadcast(source.id, source.table_id, source=source)
+                        source.broadcasts.append(self.watched[link])
                     return self.watched[link]
         raise BadToken(NO_BROADCAST)
 
@@ -148,9 +147,8 @@ class Broadcasts:
         broadcast.source.broadcasts.remove(broadcast)
 
     def _on_notice(self, live_table: LiveTable, notice: CommitNotice) -> None:
-        if notice.reset:
-            for broadcast in self.watched.values():
-                broadcast.rewound |= broadcast.source is live_table
+        for broadcast in self.watched.values() if notice.reset else ():
+            broadcast.rewound |= broadcast.source is live_table
 
     async def advance(self, broadcast: Broadcast, *, once: bool = False) -> None:
         """Show all that is old enough by now, or `once` a slice of it; raises what reading does."""
@@ -179,7 +177,7 @@ class Broadcasts:
         oldest = self.clock() - 1000 * (seconds or 0)
         if seconds is None or (broadcast.next_at > oldest and not broadcast.rewound):
             return []
-        broadcast.rewound = False  # before the read, which does not answer a later notice
+        broadcast.next_at, broadcast.rewound = 0, False  # what fails or changes meanwhile is redone
         again = min(shown, 1)  # the event that was shown last: another one may be there now
         entries = await self.reader.entries(source, shown - again, SLICE + again)
         if again and (not entries or entries.pop(0).leaf != broadcast.leaf):

@@ -170,11 +170,8 @@ class TableCache:
         return self.used > self.bytes_bound
 
     def weigh(self, live_table: LiveTable) -> None:
-        """Update the size of a table, and evict others if the sum exceeds a bound.
-
-        A broadcast is part of the table that it shows.
-        """
-        live_table = live_table.source or live_table
+        """Update the size of a table, and evict others if the sum exceeds a bound."""
+        live_table = live_table.source or live_table  # with which a broadcast is weighed
         if self._tables.get(live_table.table_id) is not live_table:
             return
         size = live_table.size()

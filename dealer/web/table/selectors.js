@@ -240,13 +240,17 @@ export function hostCollects({ state }) {
   return state.who.collect !== "nobody";
 }
 
+/** A delay in words, such as "5 minutes". */
+export function delayText(seconds) {
+  const [unit, size] = seconds > 0 && seconds % 3600 === 0 ? ["hour", 3600]
+    : seconds > 0 && seconds % 60 === 0 ? ["minute", 60] : ["second", 1];
+  return quantity(seconds / size, unit);
+}
+
 /** The sentence about the rule `broadcast`, of which this is the value; empty for none. */
 export function broadcastSentence(rule) {
   const seconds = broadcastOf({ broadcast: rule });
-  if (seconds === null) return "";
-  const [unit, size] = seconds > 0 && seconds % 3600 === 0 ? ["hour", 3600]
-    : seconds > 0 && seconds % 60 === 0 ? ["minute", 60] : ["second", 1];
-  return texts.broadcast({ time: quantity(seconds / size, unit) });
+  return seconds === null ? "" : texts.broadcast({ time: delayText(seconds) });
 }
 
 /**
