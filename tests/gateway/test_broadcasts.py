@@ -420,7 +420,7 @@ async def test_nothing_comes_early_at_another_node_or_after_a_restart(
     for viewer in viewers:
         await viewer.until_version(newest)
     assert viewers[0].events == viewers[1].events == viewers[2].events
-    for node in (two, three, one):  # each tells the others whom it has
+    for node in (two, three, one):  # each reports whom it has
         watched = list(node.context.service.tables)
         await node.context.service.presence.exchange(watched)
     assert (await table.host.call("table.presence"))["watching"] == 0  # those of no node count
