@@ -236,7 +236,7 @@ class Phones:
             await host.choose("End the hand")
         for one in self.players:
             await expect(one.page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
-            badge = "Checked from here on" if one.late else "The shuffle is fair ✓"
+            badge = "Checked since you came" if one.late else "Fair ✓"
             await expect(
                 one.page.get_by_role("button", name=re.compile(f"^{badge}"))
             ).to_be_visible()

@@ -83,7 +83,7 @@ class PlayerPage:
 
     async def expect_checks(self, checks: int = 7) -> None:
         """Wait until this many checks of the browser have passed."""
-        mark = self.button(re.compile(f"^The shuffle is fair ✓ .* all {checks} checks passed"))
+        mark = self.button(re.compile(f"^Fair ✓ .* all {checks} checks passed"))
         await expect(mark).to_be_visible()
 
     # Acting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 from playwright.async_api import Page, expect
 
 from dealer.client import RemoteTable, connect
+from tests.browser.album import ENLARGE
 from tests.browser.conftest import OpenPage
-from tests.browser.geometry import DRAWN, SETTLE_MS
+from tests.browser.geometry import DRAWN, SETTLE_MS, expect_seen, resize
 from tests.browser.table_page import dismiss_help, expect_log, holds, own_cards, place
 from tests.harness.server_process import PATIENT, ServerProcess
 
@@ -27,12 +29,15 @@ BOARD: list[list[dict[str, Any]]] = [
 
 @asynccontextmanager
 async def seated(
-    server: ServerProcess, game: str, names: Sequence[str] = ("Ada", "Bob", "Cleo", "Dan")
+    server: ServerProcess,
+    game: str | None,
+    names: Sequence[str] = ("Ada", "Bob", "Cleo", "Dan"),
 ) -> AsyncIterator[list[RemoteTable]]:
     """Clients at a table with a game; the first one is the host."""
+    rules = {} if game is None else {"game": game}
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         houses = [await stack.enter_async_context(connect(server.url, name=name)) for name in names]
-        opened = await houses[0].open(seats=6, rules={"game": game}, name="Friday")
+        opened = await houses[0].open(seats=6, rules=rules, name="Friday")
         tables = [await house.join(opened.id) for house in houses]
         await tables[0].until(lambda table: len(table.seats) == len(names))
         await tables[0].transfer_host(1)
@@ -41,13 +46,18 @@ async def seated(
         yield tables
 
 
-async def at_seat(open_page: OpenPage, table: RemoteTable, size: tuple[int, int]) -> Page:
-    page = await open_page(
+async def seat_page(open_page: OpenPage, table: RemoteTable, size: tuple[int, int]) -> Page:
+    return await open_page(
         f"/tables/{table.id}#seat={table.token}",
         size={"width": size[0], "height": size[1]},
         has_touch=True,
         is_mobile=size != DESKTOP,
     )
+
+
+async def at_seat(open_page: OpenPage, table: RemoteTable, size: tuple[int, int]) -> Page:
+    """The page of a seat, without the offer of its game's help."""
+    page = await seat_page(open_page, table, size)
     await dismiss_help(page)
     await page.wait_for_load_state("networkidle")  # styles and pictures that are loaded later
     return page
@@ -254,3 +264,40 @@ async def test_the_log_is_a_line_until_it_is_opened(
         await page.get_by_role("button", name="Show all").tap()
         await expect(lines.last).to_be_in_viewport(ratio=1)
         await expect(lines.nth(-2)).to_be_in_viewport(ratio=1)
+
+
+COVERED = """(badge) => {
+  const at = badge.getBoundingClientRect();
+  return [...document.querySelectorAll("#around :is(button, .card)")].filter((one) => {
+    const box = one.getBoundingClientRect();
+    return one !== badge && one.checkVisibility({ visibilityProperty: true }) && box.width > 0
+      && box.left < at.right - 1 && at.left < box.right - 1
+      && box.top < at.bottom - 1 && at.top < box.bottom - 1;
+  }).map((one) => one.getAttribute("aria-label") ?? one.textContent);
+}"""
+"""What the badge of the shuffle is over, or under."""
+
+
+@pytest.mark.parametrize("letters", [100, 200])
+@pytest.mark.parametrize("game", ["hearts", "holdem", "crazy-eights", "go-fish", None])
+async def test_the_badge_says_in_words_what_was_checked_and_covers_nothing(
+    open_page: OpenPage, server: ServerProcess, game: str | None, letters: int
+) -> None:
+    async with seated(server, game) as tables:
+        await tables[0].deal(5)
+        page = await (at_seat if game else seat_page)(open_page, tables[3], PHONE)
+        badge = page.locator(".badge")
+        await expect(own_cards(page)).to_have_count(5)
+        await expect(badge).to_have_accessible_name(re.compile("^Shuffled by the house alone"))
+        await page.evaluate(ENLARGE, letters)
+        sizes = [PHONE, (360, 640), (390, 844), SIDES]
+        for size in (*sizes, TABLET, DESKTOP) if letters == 100 else sizes:
+            await resize(page, size)
+            await badge.scroll_into_view_if_needed()  # with large letters the felt scrolls
+            if letters == 100:
+                await expect_seen(page, ".badge")
+            words = badge.locator("> :first-child")
+            await expect(words).to_have_text("Shuffled by the house alone")
+            assert await words.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)") >= 12
+            if letters == 100:  # larger ones may scroll behind it
+                assert await badge.evaluate(COVERED) == [], size

@@ -13,7 +13,7 @@ from playwright.async_api import FloatRect, Locator, Page, expect
 from dealer.client import RemoteTable, connect
 from tests.browser.album import ENLARGE
 from tests.browser.conftest import OpenPage
-from tests.browser.geometry import NOT_SEEN, expect_seen
+from tests.browser.geometry import NOT_SEEN
 from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import holds, own_cards, place
 from tests.browser.test_large_text import hearts, phone, trick
@@ -268,41 +268,14 @@ async def test_cards_make_sounds_only_if_the_player_wants_them(
     await page.wait_for_function("() => window.sounds === 5")
 
 
-async def test_a_phone_shows_the_sign_of_the_checks_and_the_last_move(
-    open_page: OpenPage, server: ServerProcess
-) -> None:
+async def test_a_phone_shows_the_last_move(open_page: OpenPage, server: ServerProcess) -> None:
     page = await phone(open_page, await hearts(server), (360, 640))
-    badge = page.locator(".badge")
-    await expect(badge).to_have_accessible_name(re.compile("[a-z]{4,}.*[a-z]{4,}"))
-    before, words, after = [
-        await part.evaluate("(one) => one.offsetWidth")
-        for part in await badge.locator("> :first-child > *").all()
-    ]
-    assert words == 0
-    assert 0 < before + after < 44
-    around, sign = await box(badge), await box(badge.locator("> :first-child"))
-    middle = sign["x"] + sign["width"] / 2
-    assert middle == pytest.approx(around["x"] + around["width"] / 2, abs=1)
     await own_cards(page).first.tap()
     await page.get_by_role("button", name="Play", exact=True).tap()
     await expect(trick(page)).to_have_count(4)
     log = page.locator("#log > :visible")
     await expect(log).to_have_count(1)
     await expect(log).to_have_text(re.compile("You played"))
-
-
-@pytest.mark.parametrize("size", [(360, 640), (844, 390), (768, 1024), (1280, 800)])
-async def test_the_tick_of_the_shuffle_is_a_mark_at_the_deck(
-    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
-) -> None:
-    path = (await prepared_table(server, ["Ada", "Bob", "Cleo", "Dan", "Eve"], deal=5))[0]
-    page = await open_page(path, size={"width": size[0], "height": size[1]}, has_touch=True)
-    mark = place(page, "deck").locator(".badge")
-    await expect(mark).to_have_accessible_name(re.compile("^Checked from here on"))
-    await expect_seen(page, ".badge", "#middle .stack")
-    box = await mark.bounding_box()
-    assert box is not None
-    assert max(box["width"], box["height"]) <= 44
 
 
 @pytest.mark.parametrize("letters", [100, 150])

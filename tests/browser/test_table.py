@@ -316,13 +316,13 @@ async def test_the_badge_shows_a_house_only_round(open_page, axe) -> None:
     badge = ada.locator("button.badge")
     await expect(badge).to_have_attribute("data-state", "house")
     await expect(badge).to_have_text(
-        "Only the house shuffles This round uses the house’s random bytes only; "
+        "Shuffled by the house alone This round uses the house’s random bytes only; "
         "the 6 other checks passed"
     )
     await axe(ada)
     await close_round(ada)
     await expect(badge).to_have_text(
-        "Only the house shuffles This round uses the house’s random bytes only; "
+        "Shuffled by the house alone This round uses the house’s random bytes only; "
         "the 7 other checks passed"
     )
 

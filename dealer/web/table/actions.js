@@ -11,10 +11,9 @@ import { cardOf } from "../cards.js";
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import {
-  dealsAtOnce, deckOfRound, folds, isDealt, isOver, nextDeal, pilesOfGame, playersMissing, turnsOnto,
-  wordOf,
+  dealsAtOnce, deckOfRound, folds, isColumn, isDealt, isOver, nextDeal, pilesOfGame, playersMissing,
+  turnsOnto, wordOf,
 } from "./game.js";
-import { isColumn } from "./pile_view.js";
 import {
   cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, passing, pileName, wonBy,
   wonPile,

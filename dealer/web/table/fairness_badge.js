@@ -9,19 +9,15 @@ import { isHouseOnly } from "./history.js";
 
 /** @typedef {import("../client.js").Check} Check */
 
-const SIGNS = {
-  yes: "✓", practice: "", house: "i", late: "i", waiting: "…", no: "✗", unavailable: "–",
-};
-
-/** Why a check is another client's: this one came later, or another one played the seat. */
-const ELSEWHERE = new Set(["not_seen", "other_client"]);
+const WIDE = matchMedia("(min-width: 48rem) and (min-height: 30.01rem)"); // the sheet is narrower
+const INCOMPLETE = ["other_client", "not_seen"]; // why a part of a round is not checked here
+const SIGNS = { yes: "✓", waiting: "…", no: "✗", unavailable: "–" }; // of one check
 
 export class FairnessBadge {
   #page;
   #container;
   #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
-  #words = element("span", { class: "words" });
-  #signs = [element("span", { "aria-hidden": "true" }), element("span", {})]; // one of them is seen
+  #words = element("span", {});
   #details = element("span", { class: "visually-hidden" }); // the first level has plain words
   #list = element("ul", { class: "checks" });
 
@@ -29,46 +25,48 @@ export class FairnessBadge {
     this.#page = page;
     this.#container = container;
     this.#button.setAttribute("aria-keyshortcuts", "m");
-    const [before, after] = this.#signs;
-    this.#button.append(element("span", {}, before, this.#words, after), " ", this.#details);
+    this.#button.append(this.#words, " ", this.#details);
     container.append(this.#button);
+    WIDE.addEventListener("change", () => this.#place());
   }
 
   draw() {
     const { table } = this.#page;
     const { checks } = table;
-    const result = combined(checks, table.error !== null && table.evidence !== null);
-    const late = result !== "no" && checks.some(({ because }) => ELSEWHERE.has(because));
-    const state = result !== "no" && table.practice !== null ? "practice"
-      : late ? "late" : result === "yes" && isHouseOnly(table) ? "house" : result;
+    const state = this.#state(combined(checks, table.error !== null && table.evidence !== null));
     setAttribute(this.#button, "data-state", state);
-    const isSaid = this.#put(["practice", "no"].includes(state));
-    setAttribute(this.#button, "title", texts.badge[state]);
+    this.#place();
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
     const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
-    const [before, after] = this.#signs;
-    const sign = state === "yes" || (isSaid && state === "waiting") ? "" : SIGNS[state];
-    setAttribute(before, "data-sign", sign);
-    setText(this.#words, state === "yes" ? `${texts.badge.yes} ` : ` ${texts.badge[state]}`);
-    setText(after, state === "yes" ? SIGNS.yes : "");
+    setText(this.#words, texts.badge[state]);
     setText(this.#details, fill(texts.badgeDetails[state] ?? "", { passed, open }));
     if (this.#list.isConnected) this.#drawList();
   }
 
-  /** A mark at the deck; where none lies, in a corner of the felt; words between rounds. */
-  #put(inWords) {
-    const deck = this.#container.querySelector('li[data-stack="deck"]');
-    const isMark = this.#container.dataset.layout !== undefined && !inWords;
-    const corner = this.#page.table.seat === null ? this.#container // above the form to sit down
-      : this.#container.parentElement;
-    const place = isMark ? deck ?? corner : this.#container;
-    setAttribute(this.#button, "data-said", !isMark);
-    if (this.#button.parentElement === place) return !isMark;
+  /** What the badge says, as a key of its texts. */
+  #state(result) {
+    const { table } = this.#page;
+    if (result === "no") return "no";
+    if (table.practice !== null) return "practice";
+    const reasons = new Set(table.checks.map(({ because }) => because));
+    const incomplete = INCOMPLETE.find((reason) => reasons.has(reason));
+    if (incomplete !== undefined) return incomplete;
+    if (result === "yes") return isHouseOnly(table) ? "house" : "yes";
+    const isSealed = table.checks.some(({ name, state }) => name === "seal" && state === "yes");
+    return isSealed ? "waiting" : "unshuffled";
+  }
+
+  /** In a corner of the felt, or of its middle; on a phone after the sheet between rounds. */
+  #place() {
+    const isWide = WIDE.matches && this.#page.table.seat !== null; // no form to sit down is there
+    const isCorner = isWide || this.#container.dataset.layout !== undefined;
+    const place = isWide ? this.#container.parentElement : this.#container;
+    setAttribute(this.#button, "data-row", !isCorner);
+    if (this.#button.parentElement === place) return;
     const focused = this.#button === document.activeElement;
     place.append(this.#button);
     if (focused) this.#button.focus();
-    return !isMark;
   }
 
   #drawList() {

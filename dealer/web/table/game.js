@@ -129,6 +129,22 @@ export const passesTurn = (move) => preset?.turns?.includes(move) ?? false;
 /** The pile onto which a tap on the deck turns a card, as a stack name; null if it draws. */
 export const turnsOnto = () => (preset?.turn === undefined ? null : `pile:${preset.turn}`);
 
+/** Whether the cards of a stack lie in a column, the last one the lowest. */
+export const isColumn = (name) => name.startsWith("pile:") && spreadInGame(name.slice(5)) === "down";
+
+/**
+ * In which column of a tableau a stack is: the deck and the pile beside it at the left, the other
+ * piles at the right, and the columns below them.
+ */
+export function columnOf(name, names) {
+  const columns = names.filter(isColumn);
+  if (isColumn(name)) return columns.indexOf(name) + 1;
+  const left = ["deck", turnsOnto()];
+  if (left.includes(name)) return left.indexOf(name) + 1;
+  const right = names.filter((one) => !isColumn(one) && !left.includes(one));
+  return Math.max(1, columns.length - right.length + right.indexOf(name) + 1);
+}
+
 /** What a round gave each player, by the game: a rule for `result.js`; null if it says nothing. */
 export const resultRule = () => preset?.result ?? null;
 

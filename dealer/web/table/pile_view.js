@@ -4,7 +4,7 @@ import { cardElement, cardName, cardSign, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { putBeforePlayers } from "../places.js";
 import { table as texts } from "../texts.js";
-import { hasTricks, spreadInGame } from "./game.js";
+import { hasTricks, isColumn, spreadInGame } from "./game.js";
 import { playedBy } from "./history.js";
 import { cardsShown, pileName, seatOfPile, seatsInOrder } from "./selectors.js";
 import { leadingCard } from "./trick.js";
@@ -101,9 +101,6 @@ export function isSpread(name) {
 
 /** Whether a stack is the trick, whose cards lie before their players. */
 export const isTrickPile = (name) => name === "pile:table" && hasTricks();
-
-/** Whether the cards of a stack lie in a column, the last one the lowest. */
-export const isColumn = (name) => name !== "deck" && spreadInGame(pileName(name)) === "down";
 
 /** The code of a face-up card. A face-down card is drawn as such even if the player knows it. */
 function shownFace({ card, shown }) {

@@ -3,8 +3,8 @@
 import { element, safeText, reconcile, setAttribute, setText } from "../dom.js";
 import { number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason } from "./actions.js";
-import { pilesOfGame, turnsOnto } from "./game.js";
-import { isColumn, isSpread, isTrickPile, pileElement, updatePile } from "./pile_view.js";
+import { columnOf, isColumn, pilesOfGame, turnsOnto } from "./game.js";
+import { isSpread, isTrickPile, pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { cardsShown, pilesShown, shownRound } from "./selectors.js";
 
@@ -109,19 +109,6 @@ function stacksShown(state) {
   const rank = (name) => (name === turnsOnto() ? 0 : isColumn(name) ? 2 : 1);
   if (piles.some(isColumn)) piles.sort((a, b) => rank(a) - rank(b));
   return [...(unused ? [] : ["deck"]), ...piles];
-}
-
-/**
- * In which column of a tableau a stack is: the deck and the pile beside it at the left, the other
- * piles at the right, and the columns below them.
- */
-function columnOf(name, names) {
-  const columns = names.filter(isColumn);
-  if (isColumn(name)) return columns.indexOf(name) + 1;
-  const left = ["deck", turnsOnto()];
-  if (left.includes(name)) return left.indexOf(name) + 1;
-  const right = names.filter((one) => !isColumn(one) && !left.includes(one));
-  return Math.max(1, columns.length - right.length + right.indexOf(name) + 1);
 }
 
 /** How many stacks there are, for their size. */
