@@ -38,6 +38,7 @@ function own() {
 /** @param {number | undefined} at in ms since 1970, if it is known */
 function entry(id, table, at) {
   const notes = at === undefined ? [] : [dayAndTimeOf(at)];
+  if (table.rounds > 0) notes.push(texts.deals({ count: table.rounds }));
   if (table.practice) notes.unshift(texts.ofPractice({ deal: table.deal ?? "none" }));
   const title = table.name ? safeText(table.name) : texts.nameless({ id: id.slice(0, 6) });
   const link = (what, text) => element(

@@ -9,13 +9,15 @@ import { machineTimeOf, timeOf } from "./clock.js";
 import { brandTitle, element, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
 import { fetchPatiently, serverUrl, tableUrl } from "./server_url.js";
-import { finished as texts, language } from "./texts.js";
+import { fill, finished as texts, language } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const TIMED = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) {2}(.*)$/;
 const MOMENT = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+)/;
 const HEX = /([0-9a-f]{32,})/; // keys and the like
 const SHORT = 8; // of their digits are shown
+const CARD = /(?<![^\s])([2-9TJQKA][shdc])(?![^\s,.;]| \()/; // a name has its seat after it
+const WRITTEN = /[:：]/; // before what somebody wrote, which is left as it is
 const ABOUT = 2; // lines about the table, which come first
 
 const [, table = ""] = /\/tables\/([0-9a-f]{32})\/history$/.exec(location.pathname) ?? [];
@@ -58,6 +60,7 @@ function pageOf(text) {
     else if (line !== "") made.push(begins ? heading(line) : element("p", {}, line));
     begins = line === "";
   }
+  for (const one of made.slice(1)) if (one.matches("ol")) foldProofs(one); // of the rounds
   return [...made, element("details", {}, element("summary", {}, texts.about),
     ...written.slice(0, ABOUT).map((line) => element("p", { class: "muted" }, line)))];
 }
@@ -71,8 +74,38 @@ function moment([, day, time, sentence]) {
   const at = Date.parse(`${day}T${time}Z`);
   return element("li", {},
     element("time", { class: "muted", datetime: machineTimeOf(at) }, timeOf(at)),
-    element("span", { dir: "auto", translate: "no" }, ...sentence.split(HEX).map((part, index) =>
-      (index % 2 === 1 ? element("abbr", { title: part }, `${part.slice(0, SHORT)}…`) : part))));
+    element("span", { dir: "auto", translate: "no" }, ...sentence.split(HEX).flatMap((part, index) =>
+      (index % 2 === 1 ? element("abbr", { title: part }, `${part.slice(0, SHORT)}…`)
+        : WRITTEN.test(sentence) ? part : withSigns(part)))));
+}
+
+/** A sentence whose cards have the signs of their suits. */
+const withSigns = (sentence) => sentence.split(CARD).map((part, index) =>
+  (index % 2 === 1 ? cardElement(part) : part));
+
+const cardElement = (code) => element("span", { "data-suit": code[1] }, cardSign(code));
+
+/** Fold the moments of a round that have keys and the like, with one that is between two of them. */
+function foldProofs(list) {
+  const items = [...list.children];
+  const proves = items.map((one) => one.querySelector("abbr") !== null);
+  const isFolded = items.map((_, index) =>
+    proves[index] || (proves[index - 1] === true && proves[index + 1] === true));
+  let first = 0;
+  while (first < items.length) {
+    const open = isFolded.indexOf(false, first);
+    const end = open < 0 ? items.length : open;
+    if (end - first > 1) fold(items.slice(first, end));
+    first = end + 1;
+  }
+}
+
+function fold(moments) {
+  const item = element("li", {});
+  moments[0].before(item);
+  item.append(element("details", {},
+    element("summary", {}, fill(texts.proofs, { count: moments.length })),
+    element("ol", {}, ...moments)));
 }
 
 /** The cards of one stack may have several lines. A fresh deck is folded under its title. */
@@ -83,8 +116,7 @@ function addCards(made, codes, isFresh) {
     made.push(isFresh
       ? element("details", {}, element("summary", {}, made.pop().textContent), cards) : cards);
   }
-  cards.append(...codes.map((code) =>
-    element("span", { "data-suit": code[1] }, cardSign(code))));
+  cards.append(...codes.map(cardElement));
 }
 
 async function show() {

@@ -193,7 +193,7 @@ class Tour:
         await self.ada.expect_checks(8)
         await self._take("round-over")
         await page.goto(f"{self.path}/audit#round=1&step=17")
-        await expect(page.get_by_text("All checks passed")).to_be_visible()
+        await expect(page.get_by_text("All 7 checks passed")).to_be_visible()
         await expect(page.get_by_text(re.compile("^Swap 18 "))).to_be_visible()
         await self._take("audit", at="body")
         await self._take("audit-replay", at="#replay")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, TimeoutError, expect
 
 from dealer.cli.demo_game import play
@@ -106,9 +107,11 @@ async def test_a_permalink_opens_its_moment(open_page, axe, played) -> None:
     page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     assert await answers(page) == UNSAVED
-    heading = page.get_by_role("heading", name="The shuffle is fair, as far as this file shows")
+    heading = page.get_by_role("heading", name="Fair, as far as this file shows")
     await expect(heading).to_be_visible()
-    await expect(page.get_by_text("6 checks passed, 1 not checked")).to_be_visible()
+    await expect(page.locator("#verdict-tally")).to_have_text(
+        "6 of 7 checks passed; not checked: “The log is the one you saw”"
+    )
     await moment(page, "Swap 18 of 51")
     await page.get_by_text("Show the arithmetic").click()
     await expect(page.locator("#swap-i")).to_have_text("52 − 1 − 17 = 34")
@@ -249,6 +252,40 @@ async def test_the_replay_plays_to_the_end(open_page, played) -> None:
     await expect(page.locator("#play")).to_have_accessible_name("Play")
 
 
+async def test_a_keyboard_reaches_every_control_of_the_audit(open_page, axe, played) -> None:
+    """What has the focus is not below the controls, and its name has the words that are seen."""
+    page = await open_page(f"/tables/{played}/audit", size=PHONE)
+    await checked(page)
+    await moment(page, "Round 1 opens")
+    for summary in ("#explained-title", "#facts-title"):
+        await page.locator(summary).focus()
+        await page.keyboard.press("Enter")
+    await expect(page.locator("#envelopes svg").first).to_be_visible()
+    await axe(page)
+    results = await Axe().run(page, options={"runOnly": ["label-content-name-mismatch"]})
+    assert results.violations_count == 0, results.generate_report()
+    reached = set[str]()
+    await page.locator("#explained-title").focus()
+    while "another" not in reached:
+        await page.wait_for_function(
+            """() => {
+              const one = document.activeElement;
+              const { left, right, top, bottom } = one.getBoundingClientRect();
+              const seen = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+              return one.contains(seen) || (seen?.contains(one) ?? false);
+            }"""
+        )
+        name = await page.evaluate(
+            "document.activeElement.id || document.activeElement.textContent"
+        )
+        reached.add(name)
+        await page.keyboard.press("Tab")
+    assert reached >= {
+        "explained-title", "facts-title", "key", "Opening", "Shuffle 1", "round", "viewer", "play",
+        "scrub", "speed", "copy", "history", "take-bundle",
+    }  # fmt: skip
+
+
 async def test_a_seat_sees_only_its_own_cards(open_page, axe, tables, tmp_path) -> None:
     page = await open_page("/audit")
     await checked(page, written(tables[0].bundle.lines, tmp_path))
@@ -267,7 +304,10 @@ async def test_a_seat_sees_only_its_own_cards(open_page, axe, tables, tmp_path) 
     await expect(up).to_have_count(0)
     await axe(page)
     await page.select_option("#viewer", "above")
-    await expect(page.locator("#table-view .card[data-face=down]")).to_have_count(0)
+    # Of all cards those of the deck are covered once it was dealt from, as in play.
+    hidden = page.locator("#table-view .stack:not([data-stack=deck]) .card[data-face=down]")
+    await expect(hidden).to_have_count(0)
+    await expect(page.locator("[data-stack=deck] .card[data-face=up]")).to_have_count(0)
 
 
 async def test_a_link_is_followed_although_the_page_replaces_the_address(
@@ -335,10 +375,15 @@ async def test_a_forged_bundle_is_reported(
     lines = forged(tables[0], type_, nth, signed=True, **members)
     page = await open_page("/audit" if where == "served" else one_file)
     await checked(page, written(lines, tmp_path))
-    await expect(page.get_by_role("heading", name="A check failed")).to_be_visible()
+    await expect(
+        page.get_by_role("heading", name="Not proved fair: a check failed")
+    ).to_be_visible()
     at = CHECKS.index(check)
     found = await answers(page)
     assert found[check] == "failed"
+    title = await page.locator(f"[data-check={check}] b").text_content()
+    tally = re.compile(f"^[0-6] of 7 checks passed; failed: “{title}”$")
+    await expect(page.locator("#verdict-tally")).to_have_text(tally)
     assert [found[one] for one in CHECKS[:at]] == [UNSAVED[one] for one in CHECKS[:at]]
     line = next(
         n for n, (ours, theirs) in enumerate(zip(lines, tables[0].bundle.lines, strict=True))
@@ -403,10 +448,10 @@ async def test_a_given_key_and_checkpoint_are_used(open_page, tables, tmp_path) 
     page = await open_page("/audit")
     await checked(page, written(played.bundle.lines, tmp_path))
     await expect(page.locator("#against")).to_contain_text("only the key in the bundle")
-    await page.get_by_text("6 checks passed, 1 not checked").click()
+    await page.get_by_text("The checks", exact=True).click()
     await page.get_by_label("The table’s key").fill("ab" * 32)
     await page.get_by_role("button", name="Check again").click()
-    await expect(page.locator("#verdict-title")).to_have_text("A check failed")
+    await expect(page.locator("#verdict-title")).to_have_text("Not proved fair: a check failed")
     assert (await answers(page))["heads"] == "failed"
     note = json.loads(str(played.bundle.lines[-1]))["checkpoint"]
     await page.get_by_label("The table’s key").fill(str(played.bundle.key))
@@ -587,16 +632,17 @@ async def test_the_layout_follows_a_rotated_phone(open_page, tables, tmp_path) -
     page = await open_page("/audit#round=1&step=9", size=PHONE)
     await checked(page, written(tables[0].bundle.lines, tmp_path))
     await moment(page, "Swap 10 of 51")
-    rows = """(count) => {
-      const cards = [...document.querySelectorAll("[data-stack=deck] .card")];
-      const tops = cards.map((one) => Math.round(one.getBoundingClientRect().top));
-      return new Set(tops).size === count;
+    narrow = """() => {
+      const boxes = [...document.querySelectorAll("[data-stack=deck] .card")].map(
+        (one) => one.getBoundingClientRect());
+      return new Set(boxes.map(({ top }) => Math.round(top))).size === 4
+        && boxes.every(({ width }) => width < 26);
     }"""
-    await page.wait_for_function(rows, arg=4)
+    await page.wait_for_function(narrow)
     await page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
-    await page.wait_for_function(rows, arg=2)
+    await page.wait_for_function(narrow.replace("width < 26", "width > 28"))
     await page.set_viewport_size(PHONE)
-    await page.wait_for_function(rows, arg=4)
+    await page.wait_for_function(narrow)
     assert await fits(page)
 
 

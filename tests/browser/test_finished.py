@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -17,6 +18,7 @@ from tests.harness.server_process import ServerProcess
 pytestmark = pytest.mark.reuse_pages
 
 TOUCH = {"size": PHONE, "has_touch": True, "is_mobile": True, "locale": "en-GB"}
+CARD = re.compile("^(10|[2-9JQKA])[♠♥♦♣]")
 SMALL = """() => [...document.querySelectorAll("button, select, summary, input, nav a")]
   .filter((one) => one.checkVisibility() && !one.matches(".visually-hidden"))
   .filter((one) => one.getBoundingClientRect().height < 44)
@@ -68,7 +70,7 @@ async def test_a_finished_game_is_found_from_the_lobby_and_checked(open_page, ax
     await axe(page)
     assert await page.evaluate(OVERFLOW) == []
     await public.get_by_role("link", name="Is it fair?: Friday").tap()
-    await expect(page.locator("#verdict-title")).to_contain_text("The shuffle is fair")
+    await expect(page.locator("#verdict-title")).to_contain_text("Fair")
 
 
 async def test_ones_own_closed_table_is_listed_there_and_not_in_the_lobby(open_page) -> None:
@@ -98,6 +100,11 @@ async def test_the_history_is_a_page_for_a_phone_with_the_games_titles(
     await expect(page.locator("#lines")).to_contain_text("to “Tricks of seat 2”")
     await expect(page.locator("#lines")).not_to_contain_text("won:2")
     await expect(page.locator("#lines .cards").first.locator("span")).to_have_count(52)
+    await expect(page.locator("#lines li [data-suit]").first).to_have_text(CARD)
+    committed = page.get_by_text("Ada (seat 1) commits to random bytes").first
+    await expect(committed).to_be_hidden()  # with all that proves the shuffle
+    await page.get_by_text("How the shuffle is proved").first.tap()
+    await expect(committed).to_be_visible()
     assert await page.locator('link[rel="icon"]').count() == 1
     await fits(page)
     await axe(page)
@@ -119,17 +126,21 @@ async def test_the_verdict_comes_first_with_one_picture_and_plain_words(
     open_page, axe, hearts
 ) -> None:
     page = await open_page(f"/tables/{hearts}/audit", **TOUCH)
-    verdict = page.get_by_role("heading", name="The shuffle is fair, as far as this file shows")
+    verdict = page.get_by_role("heading", name="Fair, as far as this file shows")
     await expect(verdict).to_be_in_viewport()
+    await expect(page.locator("#verdict-tally")).to_contain_text("6 of 7 checks passed")
     pictures = page.locator("#envelopes li")
     await expect(pictures).to_have_count(3)
+    await expect(pictures.first).to_be_hidden()
     await expect(pictures.first).to_contain_text("the house, Ada and Bob")
     await expect(pictures.first.locator("svg .envelope")).to_have_count(3)
-    first = " ".join(await page.locator("#verdict > :not(details)").all_inner_texts()).lower()
+    first = " ".join(await page.locator("#verdict > *").all_inner_texts()).lower()
     for word in ("random bytes", "swap", "bundle", "checkpoint", "round", "host"):
         assert word not in first, word
     await expect(page.get_by_text("Each move is legal")).to_be_hidden()
-    await page.get_by_text("6 checks passed, 1 not checked").tap()
+    await page.get_by_text("How deal 1 was shuffled").tap()
+    await expect(pictures.first.locator("svg")).to_be_visible()
+    await page.get_by_text("The checks", exact=True).tap()
     await expect(page.get_by_text("Each move is legal")).to_be_visible()
     await fits(page)
     await axe(page)

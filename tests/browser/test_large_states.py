@@ -71,9 +71,11 @@ CHART_IS_CLEAR = """(least) => {
 APART = """() => {
   const [controls, moment, table] = ["controls", "moment", "table-view"].map(
     (id) => document.getElementById(id).getBoundingClientRect());
-  return controls.bottom <= moment.top && moment.bottom <= table.top;
+  const apart = (a, b) => a.bottom <= b.top || a.right <= b.left
+    || b.bottom <= a.top || b.right <= a.left;
+  return apart(moment, table) && apart(moment, controls);
 }"""
-"""Whether the controls of a replay, its sentence and its table are below each other."""
+"""Whether neither the table of a replay nor its controls cover its sentence."""
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def replayed() -> dict[str, str]:
 
 @pytest.mark.parametrize("letters", [100, 150, 200])
 @pytest.mark.parametrize("size", [(320, 568), SMALL, LOW, TABLET, DESKTOP])
-async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_deck(
+async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_top_of_the_deck(
     open_page: OpenPage,
     server: ServerProcess,
     replayed: dict[str, str],
@@ -97,11 +99,8 @@ async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_deck(
         open_page, f"/tables/{replayed['table']}/audit#round=1&step=17", size, letters
     )
     await expect(page.get_by_text(re.compile("^Swap 18 "))).to_be_visible()
-    await page.evaluate("scrollTo(0, 0)")
+    await page.locator("#replay").evaluate("(one) => one.scrollIntoView({ block: 'start' })")
     await page.wait_for_function(APART)
-    for place in ("#replay", "#controls"):
-        await page.locator(place).evaluate("(one) => one.scrollIntoView({ block: 'start' })")
-        await page.wait_for_function(APART)
     await expect_seen(page, "#moment", "#controls button", "#scrub", "#count")
     await expect_seen(page, ".stack li:first-child .corner:first-child")
     small = await page.locator(".stack .corner:first-child .rank").evaluate_all(
@@ -119,24 +118,57 @@ async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_deck(
     assert await wide(page) == []
 
 
+@pytest.mark.parametrize("letters", [100, 150])
 @pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
-async def test_the_verdict_is_seen_with_the_next_step(
-    open_page: OpenPage, server: ServerProcess, replayed: dict[str, str], size: tuple[int, int]
+async def test_the_verdict_is_seen_as_a_whole_with_the_way_to_the_replay(
+    open_page: OpenPage,
+    server: ServerProcess,
+    replayed: dict[str, str],
+    size: tuple[int, int],
+    letters: int,
 ) -> None:
+    """There is one button to start it, and what explains the verdict is folded."""
     if not replayed:
         replayed["table"] = await play(server.url, lambda message: None)
-    page = await shown(open_page, f"/tables/{replayed['table']}/audit", size, 150)
-    await expect(page.locator("#to-replay")).to_be_visible()
-    await expect_seen(page, "#verdict-title", "#verdict-words", "#to-replay")
-    await page.locator("#to-replay").tap()
-    await expect(page.locator("#play")).to_be_focused()
-    await expect_seen(page, "#controls button", "#moment")
-    if size == SMALL:  # the table is seen before what is chosen for it
-        cards = await page.locator("#table-view").bounding_box()
-        assert cards is not None
-        assert cards["y"] < size[1] - 44
-    else:
-        await expect_seen(page, "#replay-title", "#chapters button")
+    page = await shown(open_page, f"/tables/{replayed['table']}/audit", size, letters)
+    await expect(page.locator("#verdict-tally")).to_contain_text("6 of 7 checks passed")
+    await expect_seen(page, "#verdict-title", "#verdict-tally", "#verdict-words")
+    words, tally = [
+        await page.locator(one).evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
+        for one in ("#verdict-words", "#verdict-tally")
+    ]
+    assert words < tally
+    await expect(page.locator("#envelopes")).to_be_hidden()
+    await expect(page.get_by_role("button", name=re.compile("^(Play|Replay)"))).to_have_count(1)
+    if letters == 100 and size != LOW:
+        await expect_seen(page, "#play", "#scrub", "#count", "#chapters [aria-current]")
+    if letters == 100:
+        await page.locator("#play").tap()  # brings the table into view
+        await expect_seen(page, "#table-view", "#controls")
+
+
+@pytest.mark.parametrize("size", [SMALL, (390, 844), LOW, TABLET, DESKTOP])
+async def test_the_table_of_a_replay_is_seen_with_its_controls(
+    open_page: OpenPage, server: ServerProcess, replayed: dict[str, str], size: tuple[int, int]
+) -> None:
+    """At every moment, without scrolling, and the controls are where a thumb is."""
+    if not replayed:
+        replayed["table"] = await play(server.url, lambda message: None)
+    page = await shown(open_page, f"/tables/{replayed['table']}/audit", size, 100)
+    await expect(page.locator("#verdict-tally")).to_be_visible()
+    await page.locator("#replay").evaluate("(one) => one.scrollIntoView({ block: 'start' })")
+    for chapter in await page.locator("#chapters button").all():
+        await chapter.tap()
+        await expect(chapter).to_have_attribute("aria-current", "true")
+        await expect(chapter).to_be_in_viewport(ratio=0.9)
+        await expect_seen(page, "#moment", "#table-view", "#controls")
+        await page.wait_for_function(APART)
+    await page.locator("#end").tap()
+    await expect_seen(page, "#moment", "#table-view", "#controls")
+    view, controls = [await box(page.locator(one)) for one in ("#table-view", "#controls")]
+    if size[0] < 768:
+        assert view["y"] + view["height"] <= controls["y"]
+        assert controls["y"] + controls["height"] > 0.7 * size[1]
 
 
 @pytest.mark.parametrize("size", [SMALL])

@@ -73,7 +73,8 @@ async def wide(page: Page) -> list[str]:
     """What is beyond the right or left edge of the page, and not in something that scrolls."""
     found: list[str] = await page.evaluate(
         """() => [...document.querySelectorAll("button, .card, h1, h2, input, select")]
-          .filter((one) => one.checkVisibility() && one.closest("#hand, #middle .cards") === null)
+          .filter((one) => one.checkVisibility())
+          .filter((one) => one.closest("#hand, #middle .cards, #chapters") === null)
           .filter((one) => {
             const { left, right, width } = one.getBoundingClientRect();
             return width > 0 && (left < -1 || right > innerWidth + 1);

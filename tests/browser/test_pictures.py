@@ -62,7 +62,7 @@ async def test_the_pictures_of_the_readme_are_taken(server, open_page, album) ->
 
     await close_round(ada.page)
     await ada.page.get_by_role("link", name="Check the shuffle").click()
-    await expect(ada.page.get_by_text("All checks passed")).to_be_visible()
+    await expect(ada.page.get_by_text("All 7 checks passed")).to_be_visible()
     timeline = ada.page.get_by_role("slider", name="Event")
     await timeline.focus()
     for _ in range(3):

@@ -78,8 +78,8 @@ async def open_practice(page: Page, fingers: Fingers, name: str) -> None:
 async def says_practice(page: Page) -> None:
     """On the felt, in its name, and nowhere that the shuffle was fair."""
     badge = page.locator(".badge")
-    await expect(badge).to_have_accessible_name(re.compile("^Practice .*no fair deal$"))
-    await expect(badge.get_by_text("Practice")).to_be_visible()
+    await expect(badge).to_have_accessible_name(re.compile("^Practice deal .*no fair deal$"))
+    await expect(badge.get_by_text("Practice deal")).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("’s practice")
     await expect(page.get_by_text("The shuffle is fair")).to_have_count(0)
     await expect(page.get_by_role("log")).to_contain_text("Laid out for practice, not shuffled")
@@ -164,7 +164,7 @@ async def test_play_on_from_here_brings_every_card_where_it_lay(open_page, serve
     await expect(page.get_by_role("button", name="Laid out", exact=True)).to_be_visible()
     assert (await page.locator("#source").get_attribute("href") or "").endswith(audit)
     await expect(page.locator("#checks [data-state=failed]")).to_have_count(0)
-    await page.get_by_text("All checks passed").tap()
+    await page.get_by_text("The checks", exact=True).tap()
     await expect(page.locator("[data-check=tape]")).to_contain_text("which was laid out")
     await axe(page)
     await fits(page)

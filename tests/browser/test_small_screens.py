@@ -159,6 +159,7 @@ async def test_sentences_of_the_audit_are_not_as_narrow_as_a_word(
         )  # fmt: skip
         sentences = page.locator("#envelopes li > span")
         await expect(sentences).to_have_count(3)
+        await page.locator("#explained-title").tap()
         for letters in (100, 150):
             await enlarge(page, letters)
             for one in await sentences.all():

@@ -99,7 +99,7 @@ async def test_a_round_is_played_with_a_reload_and_a_lost_connection(
 
     # The audit page, by the link on the table.
     await bob.page.get_by_role("link", name="Check the shuffle").click()
-    await expect(bob.page.get_by_text("All checks passed")).to_be_visible()
+    await expect(bob.page.get_by_text("All 7 checks passed")).to_be_visible()
 
 
 async def test_the_server_is_killed_and_restarted(server, open_page) -> None:

@@ -181,13 +181,13 @@ export function listen() {
     viewer = value === ALL_CARDS || value === SPECTATOR ? value : Number(value);
     control.go(control.index);
   });
-  on("to-replay", "click", () => {
-    byId("replay").scrollIntoView();
-    byId("play").focus({ preventScroll: true });
-  });
   on("start", "click", () => control.step(-control.count));
   on("backward", "click", () => control.step(-1));
-  on("play", "click", () => control.toggle());
+  on("play", "click", () => {
+    const isBelow = byId("table-view").getBoundingClientRect().bottom > innerHeight;
+    if (isBelow) byId("replay").scrollIntoView(); // the controls are seen before the table is
+    control.toggle();
+  });
   on("forward", "click", () => control.step(1));
   on("end", "click", () => control.step(control.count));
   on("scrub", "input", () => {

@@ -136,13 +136,21 @@ export function showChapters(round, go) {
   byId("chapters").replaceChildren(...chaptersOf(round).map(({ name, first, last }) =>
     element("button", {
       "data-first": first, "data-last": last, onclick: () => go(first),
+      onfocus: ({ target }) => target.matches(":focus-visible") && scrollTo(target),
     }, name)));
+}
+
+/** Bring a button into the middle of its row, which scrolls to the side on a phone. */
+function scrollTo(button) {
+  const [at, row] = [button, button.parentElement].map((one) => one.getBoundingClientRect());
+  button.parentElement.scrollBy(at.left - row.left - (row.width - at.width) / 2, 0);
 }
 
 function showChapter({ version }) {
   for (const button of byId("chapters").children) {
     const { first, last } = button.dataset;
     const current = Number(first) <= version && version <= Number(last);
+    if (current && !button.hasAttribute("aria-current")) scrollTo(button);
     setAttribute(button, "aria-current", current ? "true" : null);
   }
 }

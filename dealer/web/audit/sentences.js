@@ -18,10 +18,14 @@ export function playerAt(moment, seat) {
   return texts.player({ name: shown, seat });
 }
 
-/** The heading of a stack at a moment. */
+/** The heading of a stack at a moment; as in play, that of a hand is the player's name. */
 export function titleOf(moment, stack) {
   const seat = seatOf(stack);
-  if (seat !== null) return playerAt(moment, seat);
+  if (seat !== null) {
+    const name = moment.seats.get(seat);
+    const isOne = [...moment.seats.values()].filter((one) => one === name).length === 1;
+    return isOne && !moment.bots.has(seat) ? safeText(name) : playerAt(moment, seat);
+  }
   return stack === "deck" ? texts.deck
     : titleInGame(plainName(stack)) ?? pileText(texts.pile, moment, stack);
 }
@@ -90,6 +94,9 @@ function noteSentence({ seat, kind, text }, player, moment) {
     const [from, to] = text.split("-");
     const named = { player: playerAt(moment, Number(from)), to: safeText(to ?? "") };
     return texts.moments[kind === "seat_move" ? "SeatMoves" : "SeatOffered"](named);
+  }
+  if (kind === "turn" && moment.seats.has(Number(text))) {
+    return texts.moments.Turn({ player: playerAt(moment, Number(text)) });
   }
   if (kind === "readmit") return texts.moments.Readmitted({ who, name: safeText(text) });
   if (kind !== "take_back") {

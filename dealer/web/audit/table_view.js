@@ -11,7 +11,7 @@ import { chipElement, updateChip } from "../chips.js";
 import { element, setAttribute, setText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
 import { placesAround, putBeforePlayers } from "../places.js";
-import { hasTricks, spreadInGame } from "../table/game.js";
+import { columnOf, hasTricks, isColumn, pilesOfGame, spreadInGame } from "../table/game.js";
 import { audit as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 
@@ -19,7 +19,8 @@ const MAX_ANIMATED = 30; // cards
 const MANY = 60; // from so many cards on, rows are one suit long
 const CROWD = 200; // from so many cards on, rows are as long as the table is wide
 const WIDE_PX = 560; // of the table, for rows of two suits, and cards with two corners
-const LOW = matchMedia("(max-height: 30rem)"); // the controls leave room for two rows
+const LOW = matchMedia("(max-height: 30rem)"); // all rows are seen at once
+const LOW_CARD_PX = 36;
 const GAP = 0.06; // between two cards, as a part of a card's width
 const MAX_CARD_PX = { few: 50, many: 32, crowd: 22 };
 const CROWD_ACROSS = 16; // cards in a row, at least
@@ -54,6 +55,9 @@ export function draw(container, all, options) {
   const whole = grid ? shuffling?.stack ?? wholeDeck(all) : null;
   const shown = stacksShown(all, whole, around);
   arrange(container, shown, whole, around);
+  if (whole === null && shown.has("deck")) { // from then on nobody looks into it
+    shown.set("deck", shown.get("deck").map(({ card }) => ({ card, face: null })));
+  }
   const changed = [];
   for (const [name, cards] of shown) changed.push(...changes(stacks.get(name), cards));
   const from = flight > 0 && changed.length <= 4 * MAX_ANIMATED ? positions(changed) : null;
@@ -83,12 +87,17 @@ function wholeDeck(all) {
   return out ? null : "deck";
 }
 
-/** What is drawn: no empty piles but the trick, and each player's hand, unless a deck lies open. */
+/**
+ * What is drawn unless a deck lies open: each player's hand, and of the empty piles the trick and
+ * those of a tableau.
+ */
 function stacksShown(all, whole, { seats }) {
   const shown = new Map([...all].filter(([, cards]) => cards.length > 0));
   if (whole !== null) return shown;
   for (const seat of seats) if (!shown.has(`hand:${seat}`)) shown.set(`hand:${seat}`, []);
-  if (hasTricks() && !shown.has("pile:table")) shown.set("pile:table", []);
+  const piles = (pilesOfGame() ?? []).map((name) => `pile:${name}`);
+  const kept = piles.some(isColumn) ? piles : hasTricks() ? ["pile:table"] : [];
+  for (const name of kept) if (!shown.has(name)) shown.set(name, []);
   return shown;
 }
 
@@ -111,8 +120,14 @@ function arrange(container, shown, whole, { seats, own }) {
     else holderIn(area, seat).append(stacks.get(name).node);
   }
   setAttribute(container, "data-whole", whole !== null);
-  setAttribute(container, "data-columns",
-    names.some((name) => spreadInGame(name.slice(5)) === "down"));
+  const isTableau = whole === null && names.some(isColumn);
+  setAttribute(container, "data-columns", isTableau);
+  const piles = (pilesOfGame() ?? []).map((name) => `pile:${name}`);
+  const inGame = [...new Set([...piles, ...names.filter((name) => seatOf(name) === null)])];
+  for (const name of names) {
+    const { style: place } = stacks.get(name).node;
+    place.gridColumn = isTableau ? String(columnOf(name, inGame)) : "";
+  }
   container.replaceChildren(...SIDES.map((side) => areas[side]));
 }
 
@@ -182,7 +197,7 @@ function style(stack, name, cards, titles, marks, shuffling, whole) {
   const { node, places } = stack;
   const isShuffling = shuffling?.stack === name;
   const wide = name === whole;
-  const column = spreadInGame(name.slice(5)) === "down";
+  const column = isColumn(name);
   const own = node.closest(".area") === areas.own;
   const spread = stack.seat === null && (spreadInGame(name.slice(5)) ?? !PILED.test(name));
   const classes = {
@@ -194,7 +209,7 @@ function style(stack, name, cards, titles, marks, shuffling, whole) {
   node.className = ["stack", ...Object.keys(classes).filter((one) => classes[one])].join(" ");
   node.style.setProperty("--n", String(Math.max(2, cards.length)));
   setText(stack.title, titles(name));
-  setText(stack.count, texts.cards({ count: cards.length }));
+  setText(stack.count, String(cards.length)); // in words in the label
   setAttribute(node, "aria-label", texts.stackLabel({
     title: titles(name), count: cards.length,
   }));
@@ -216,10 +231,11 @@ function style(stack, name, cards, titles, marks, shuffling, whole) {
  */
 export function fitTo(container, count, width) {
   const size = count > CROWD ? "crowd" : count > MANY ? "many" : "few";
-  const isLong = width > WIDE_PX && (size === "many" || LOW.matches);
+  const isLong = width > WIDE_PX && size === "many";
   const across = size === "crowd" ? CROWD_ACROSS : isLong ? 26 : 13;
   const room = width / (across + GAP * (across - 1)) - 0.1;
-  container.style.setProperty("--card", `${Math.min(MAX_CARD_PX[size], room)}px`);
+  const most = LOW.matches ? Math.min(LOW_CARD_PX, MAX_CARD_PX[size]) : MAX_CARD_PX[size];
+  container.style.setProperty("--card", `${Math.min(most, room)}px`);
   container.style.setProperty("--across", String(across));
   container.classList.toggle("signs", size !== "few" || isLong || width < WIDE_PX);
 }

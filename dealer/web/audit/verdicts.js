@@ -33,13 +33,12 @@ export function showVerdict(report, lines, against) {
   const sign = fault !== null ? CROSS : fair ? TICK : RING;
   byId("verdict").classList.toggle("bad", fault !== null);
   byId("verdict").classList.toggle("partly", sign === RING);
+  byId("verdict").classList.toggle("shown", verdict === texts.verdicts.fairAsShown);
   byId("badge-sign").setAttribute("d", sign);
   setText(byId("verdict-title"), verdict);
-  setText(byId("facts-title"), fault !== null ? texts.details
-    : all ? texts.passed : texts.partly({ passed, open: found.length - passed }));
-  const words = fault === null
-    ? passedWords(report, all)
-    : texts.failedWords({ check: texts.checkTitles[fault.check], line: fault.line });
+  setText(byId("verdict-tally"), tallyOf(found, passed));
+  const words = fault === null ? passedWords(report, all)
+    : texts.failedWords({ line: fault.line });
   setText(byId("verdict-words"), [words, ...undoneWords(report)].join(" "));
   showFault(fault, lines);
   byId("checks").replaceChildren(...found.map((one) => showResult(one, report)));
@@ -49,6 +48,16 @@ export function showVerdict(report, lines, against) {
     texts.readLines({ lines: lines.length, swaps: ofTape.length }),
     ...countsOf(report),
   ]);
+}
+
+/** How many checks passed, with the names of those that failed, or else were not made. */
+function tallyOf(found, passed) {
+  const named = (wanted) => list(found.filter(({ state }) => state === wanted).map(
+    ({ check }) => texts.titled({ title: texts.checkTitles[check] })));
+  const [failed, open] = [named("failed"), named("not checked")];
+  const of = found.length;
+  if (failed !== "") return texts.tallyFailed({ passed, of, failed });
+  return open === "" ? texts.tallyAll({ of }) : texts.tally({ passed, of, open });
 }
 
 /** What the shuffles are whose swaps were recomputed, if there are any. */
