@@ -10,7 +10,7 @@ from playwright.async_api import expect
 
 from tests.browser.album import ENLARGE
 from tests.browser.prepared_table import prepared_table
-from tests.browser.table_page import own_cards
+from tests.browser.table_page import close_round, own_cards
 from tests.browser.test_large_text import DRAWN, hearts, phone
 from tests.browser.test_ownership import TOUCH
 
@@ -38,8 +38,7 @@ async def test_the_sheet_leaves_the_hand_on_its_side(open_page, server) -> None:
     path, _ = await prepared_table(server, ("Ada", "Bob"), deal=5)
     page = await open_page(path, size={"width": 844, "height": 390}, has_touch=True, is_mobile=True)
     await expect(own_cards(page)).to_have_count(5)
-    await page.keyboard.press("Shift+L")
-    await page.keyboard.press("Enter")
+    await close_round(page)
     await expect(page.get_by_role("heading", name=re.compile("Round 1 is over"))).to_be_visible()
     await page.evaluate(DRAWN)
     for card in await own_cards(page).all():

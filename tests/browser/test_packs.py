@@ -18,6 +18,7 @@ from tests.browser.table_page import (
     LOW,
     choose_game,
     close_invitation,
+    close_round,
     codes,
     holds,
     later_deal,
@@ -321,8 +322,7 @@ async def test_pictures_of_a_strangers_pack_run_no_script(
 async def test_the_audit_page_names_cards_by_the_pack(server, open_page) -> None:
     page = await open_page("/")
     await open_pack(page, "spanish-40")
-    await page.keyboard.press("Shift+L")
-    await page.keyboard.press("Enter")
+    await close_round(page)
     await page.get_by_role("link", name="Check the shuffle").click()
     await expect(page.locator("#replay .card[data-pack='spanish-40']").first).to_be_visible()
     await expect(page.get_by_role("img", name="king of coins").first).to_be_visible()
