@@ -56,6 +56,8 @@ function welcome() {
         brandTitle() ?? ""),
       element("h1", {}, texts.headline),
       element("p", {}, element("span", { class: "how-to" }, `${texts.howTo} `), texts.promise),
+      element("p", { class: "finished" }, texts.auditBefore, " ",
+        element("a", { href: serverUrl("finished") }, texts.audit)),
     ),
     fan,
   );
@@ -76,7 +78,6 @@ function columns() {
     ...(from === null ? [choices.element]
       : [start, element("a", { href: serverUrl() }, texts.ordinary)]),
   );
-  const finished = element("a", { href: serverUrl("finished") }, texts.audit);
   return element(
     "div", { class: "columns" },
     own(),
@@ -85,7 +86,6 @@ function columns() {
     element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
       element("h2", { id: "open-tables" }, texts.tables), empty, list,
-      element("p", { class: "muted" }, texts.auditBefore, " ", finished),
     ),
   );
 }

@@ -15,6 +15,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, TimeoutError, expect
 
 from dealer.cli.demo_game import play
+from dealer.client import connect
 from dealer.gateway.pages.self_contained_page import audit_page
 from dealer.proof.bundle import DECOMPRESSED, LINE_ENDS, UNMARKED
 from tests.browser.conftest import PHONE
@@ -110,8 +111,9 @@ async def test_a_permalink_opens_its_moment(open_page, axe, played) -> None:
     heading = page.get_by_role("heading", name="Fair, as far as this file shows")
     await expect(heading).to_be_visible()
     await expect(page.locator("#verdict-tally")).to_have_text(
-        "6 of 7 checks passed; not checked: “The log is the one you saw”"
+        "6 of 7 checks passed ○ Not checked: “The log is the one you saw”"
     )
+    await expect(page.locator("#verdict-words")).to_contain_text("on the device you played on")
     await moment(page, "Swap 18 of 51")
     await page.get_by_text("Show the arithmetic").click()
     await expect(page.locator("#swap-i")).to_have_text("52 − 1 − 17 = 34")
@@ -158,6 +160,11 @@ async def test_slider_keys_and_buttons_show_the_same_moments(open_page, played) 
     await expect(page.locator("#count")).to_contain_text("2 of")
 
 
+LABELS = """(all) => all.map((one) =>
+  `${one.getAttribute("aria-label")} in ${one.closest(".stack").ariaLabel}`)"""
+"""Of each card, what it is and where."""
+
+
 async def test_the_address_follows_the_replay(open_page, played) -> None:
     page = await open_page(f"/tables/{played}/audit")
     await checked(page)
@@ -167,11 +174,11 @@ async def test_the_address_follows_the_replay(open_page, played) -> None:
     await page.select_option("#viewer", "2")
     await page.wait_for_url("**/audit#round=1&version=*&seat=2")
     address = page.url
-    shown = await page.locator("#table-view").inner_html()
+    shown = await page.locator("#table-view .card").evaluate_all(LABELS)
     other = await open_page(address)
     await checked(other)
     await moment(other, "Round 1 closes")
-    assert await other.locator("#table-view").inner_html() == shown
+    assert await other.locator("#table-view .card").evaluate_all(LABELS) == shown
     await other.goto(address.partition("#")[0] + "#round=1&k=0&step=3")
     await moment(other, "Swap 4 of 51")
     assert await other.input_value("#viewer") == "above"
@@ -256,7 +263,7 @@ async def test_a_keyboard_reaches_every_control_of_the_audit(open_page, axe, pla
     """What has the focus is not below the controls, and its name has the words that are seen."""
     page = await open_page(f"/tables/{played}/audit", size=PHONE)
     await checked(page)
-    await moment(page, "Round 1 opens")
+    await moment(page, "Shuffle 1 is done")
     for summary in ("#explained-title", "#facts-title"):
         await page.locator(summary).focus()
         await page.keyboard.press("Enter")
@@ -315,7 +322,7 @@ async def test_a_link_is_followed_although_the_page_replaces_the_address(
 ) -> None:
     page = await open_page("/audit")
     await checked(page, written(tables[0].bundle.lines, tmp_path))
-    await moment(page, "Round 1 opens")
+    await moment(page, "is done: each of the")
     await page.evaluate(
         """() => {
             location.hash = "#round=1&step=17";
@@ -522,7 +529,7 @@ async def test_an_open_round_cannot_be_replayed(open_page, axe, tables, tmp_path
     await expect(page.locator("#verdict-words")).to_contain_text("The last deal is not finished")
     await axe(page)
     await page.select_option("#round", "1")
-    await moment(page, "Round 1 opens")
+    await moment(page, "is done: each of the")
     await expect(page.get_by_role("button", name="Shuffle 2 (top 3)")).to_be_visible()
 
 
@@ -532,17 +539,17 @@ async def test_a_downloaded_page_works_without_a_server(
     page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     kept = {}
-    for name in ("The game as a file", "This page as one file", "This page with the game inside"):
+    for name in ("Download the game", "Audit page alone", "Game and audit page"):
         async with page.expect_download() as download:
             await page.get_by_role("button", name=name, exact=True).click()
         kept[name] = tmp_path / f"{name} {(await download.value).suggested_filename}"
         await (await download.value).save_as(kept[name])
     bundle = await server.bundle(played)
-    assert kept["The game as a file"].read_bytes() == bundle
-    assert kept["This page as one file"].read_bytes() == await server.fetch("/audit.html")
+    assert kept["Download the game"].read_bytes() == bundle
+    assert kept["Audit page alone"].read_bytes() == await server.fetch("/audit.html")
     await server.close()
 
-    both = kept["This page with the game inside"]
+    both = kept["Game and audit page"]
     home = await open_page(both.as_uri() + "#round=1&step=17", offline=True)
     await checked(home)
     assert await answers(home) == UNSAVED
@@ -551,14 +558,14 @@ async def test_a_downloaded_page_works_without_a_server(
     await home.wait_for_url("**#round=1&k=0&step=18")
     await axe(home)
     async with home.expect_download() as download:
-        await home.get_by_role("button", name="This page with the game inside").click()
+        await home.get_by_role("button", name="Game and audit page").click()
     again = tmp_path / "again.html"
     await (await download.value).save_as(again)
     third = await open_page(again.as_uri())
     await checked(third)
     assert await answers(third) == UNSAVED
     async with third.expect_download() as download:
-        await third.get_by_role("button", name="The game as a file", exact=True).click()
+        await third.get_by_role("button", name="Download the game", exact=True).click()
     await (await download.value).save_as(tmp_path / "last.jsonl")
     assert (tmp_path / "last.jsonl").read_bytes() == bundle
 
@@ -572,13 +579,13 @@ async def test_a_bundle_inside_the_page_keeps_all_bytes(
     page = await open_page(one_file)
     await checked(page, bundle)
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="This page with the game inside").click()
+        await page.get_by_role("button", name="Game and audit page").click()
     odd = tmp_path / "odd.html"
     await (await download.value).save_as(odd)
     other = await open_page(odd.as_uri())
     await checked(other)
     async with other.expect_download() as download:
-        await other.get_by_role("button", name="The game as a file", exact=True).click()
+        await other.get_by_role("button", name="Download the game", exact=True).click()
     await (await download.value).save_as(tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_bytes() == bundle.read_bytes()
 
@@ -621,11 +628,53 @@ async def test_without_webcrypto_no_result_is_shown(open_page, tables, tmp_path)
     await expect(page.get_by_role("alert").first).to_contain_text("nothing can be checked here")
     await expect(page.locator("#verdict")).to_be_hidden()
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="This page with the game inside").click()
+        await page.get_by_role("button", name="Game and audit page").click()
     await (await download.value).save_as(tmp_path / "both.html")
     home = await open_page((tmp_path / "both.html").as_uri())
     await checked(home)
     assert await answers(home) == UNSAVED
+
+
+async def test_the_title_has_the_names_of_table_and_game_and_the_deal(
+    open_page, server, tables, tmp_path
+) -> None:
+    rules = {"game": "hearts", "name": "a rule"}
+    async with await connect(server.url, name="Ada") as house:
+        opened = await house.open(name="Ada’s table", rules=rules)
+        table = await house.join(opened.id)
+        for _ in range(2):
+            await table.round_open()
+            await table.shuffle()
+            await table.round_close()
+    page = await open_page(f"/tables/{opened.id}/audit#round=2")
+    heading = page.get_by_role("heading", level=1)
+    await expect(heading).to_have_text("Audit Ada’s table · Hearts · deal 2")
+    await expect(page).to_have_title("Audit: Ada’s table · dealer")
+    await page.select_option("#round", "1")
+    await expect(heading).to_have_text("Audit Ada’s table · Hearts · deal 1")
+
+
+async def test_a_replay_starts_with_the_shuffled_deck(open_page, played) -> None:
+    page = await open_page(f"/tables/{played}/audit")
+    await checked(page)
+    await moment(page, "Shuffle 1 is done")
+    await expect(page.get_by_role("button", name="Shuffle 1")).to_have_attribute(
+        "aria-current", "true"
+    )
+    assert len(await deck(page)) == 52
+    assert (await deck(page))[:2] != ["ace of spades", "two of spades"]
+
+
+async def test_what_a_download_is_for_is_said(open_page, played) -> None:
+    page = await open_page(f"/tables/{played}/audit")
+    await checked(page)
+    for name, purpose in {
+        "Download the game": "to keep, to send",
+        "Game and audit page": "replays this game without a network",
+        "Audit page alone": "the files of other games",
+    }.items():
+        button = page.get_by_role("button", name=name, exact=True)
+        await expect(button).to_have_accessible_description(re.compile(purpose))
 
 
 async def test_the_layout_follows_a_rotated_phone(open_page, tables, tmp_path) -> None:
@@ -635,12 +684,13 @@ async def test_the_layout_follows_a_rotated_phone(open_page, tables, tmp_path) -
     narrow = """() => {
       const boxes = [...document.querySelectorAll("[data-stack=deck] .card")].map(
         (one) => one.getBoundingClientRect());
-      return new Set(boxes.map(({ top }) => Math.round(top))).size === 4
-        && boxes.every(({ width }) => width < 26);
+      return new Set(boxes.map(({ top }) => Math.round(top))).size === 7
+        && boxes.every(({ width }) => width > 28);
     }"""
+    wide = narrow.replace("=== 7", "=== 4")
     await page.wait_for_function(narrow)
     await page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
-    await page.wait_for_function(narrow.replace("width < 26", "width > 28"))
+    await page.wait_for_function(wide)
     await page.set_viewport_size(PHONE)
     await page.wait_for_function(narrow)
     assert await fits(page)

@@ -127,7 +127,10 @@ async def test_the_verdict_is_seen_as_a_whole_with_the_way_to_the_replay(
     size: tuple[int, int],
     letters: int,
 ) -> None:
-    """There is one button to start it, and what explains the verdict is folded."""
+    """
+    There is one button to start it, and what explains the verdict is folded. The first cards are
+    seen, too, and the controls do not lie on them.
+    """
     if not replayed:
         replayed["table"] = await play(server.url, lambda message: None)
     page = await shown(open_page, f"/tables/{replayed['table']}/audit", size, letters)
@@ -140,9 +143,12 @@ async def test_the_verdict_is_seen_as_a_whole_with_the_way_to_the_replay(
     assert words < tally
     await expect(page.locator("#envelopes")).to_be_hidden()
     await expect(page.get_by_role("button", name=re.compile("^(Play|Replay)"))).to_have_count(1)
-    if letters == 100 and size != LOW:
-        await expect_seen(page, "#play", "#scrub", "#count", "#chapters [aria-current]")
     if letters == 100:
+        await expect_seen(page, "#chapters [aria-current]", ".stack li:first-child .card")
+        view, controls = [await box(page.locator(one)) for one in ("#table-view", "#controls")]
+        first = await box(page.locator("#table-view li").first)
+        beside = view["x"] + view["width"] <= controls["x"]
+        assert beside or first["y"] + 3 * first["height"] <= controls["y"]
         await page.locator("#play").tap()  # brings the table into view
         await expect_seen(page, "#table-view", "#controls")
 
@@ -163,6 +169,9 @@ async def test_the_table_of_a_replay_is_seen_with_its_controls(
         await expect(chapter).to_be_in_viewport(ratio=0.9)
         await expect_seen(page, "#moment", "#table-view", "#controls")
         await page.wait_for_function(APART)
+    if size[0] < 768:
+        copy, on = [await box(page.locator(one)) for one in ("#copy", "#play-on")]
+        assert copy["y"] == on["y"]  # neither is alone in its row
     await page.locator("#end").tap()
     await expect_seen(page, "#moment", "#table-view", "#controls")
     view, controls = [await box(page.locator(one)) for one in ("#table-view", "#controls")]

@@ -62,6 +62,10 @@ async def test_a_tapped_game_opens_its_form_in_place(open_page, size, letters) -
         chosen = await page.locator(".tile:has(:checked)").bounding_box()
         opened = await page.locator(".opened").bounding_box()
         assert 0 <= opened["y"] - chosen["y"] - chosen["height"] < 40
+    # What one writes into is still seen on a phone that is turned.
+    if letters == 100:
+        await page.set_viewport_size({"width": size[1], "height": size[0]})
+        await expect_seen(page, ".start input")
     # By keys the games are passed one after the other, and the form does not take the focus.
     await page.get_by_role("radio", name="Crazy eights").focus()
     await page.keyboard.press("ArrowLeft")
@@ -88,6 +92,24 @@ async def test_games_are_tiles_with_a_picture_and_their_players(open_page, axe) 
     await page.get_by_role("button", name="Menu").tap()
     menu = page.get_by_role("dialog", name="Menu")
     await expect(menu.get_by_role("button", name="How to play: Hearts")).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [(360, 640), (844, 390), (768, 1024), (1280, 800)])
+async def test_no_game_is_left_over_and_the_finished_ones_are_above_them(open_page, size) -> None:
+    page = await open_page("/", size={"width": size[0], "height": size[1]})
+    tiles = page.locator(".tile")
+    await expect(tiles).to_have_count(13)
+    await page.evaluate(DRAWN)
+    all_, any_ = [await one.bounding_box() for one in (page.locator(".tiles"), tiles.last)]
+    assert any_["width"] == pytest.approx(all_["width"], abs=1)
+    above = await page.get_by_role("link", name="Check or replay it").bounding_box()
+    first = await tiles.first.bounding_box()
+    assert above["y"] + above["height"] <= first["y"]
+    assert first["y"] + first["height"] <= size[1]
+    small = await page.locator(".muted:visible").evaluate_all(
+        "(all) => all.filter((one) => parseFloat(getComputedStyle(one).fontSize) < 14).length"
+    )
+    assert small == 0
 
 
 async def test_no_tile_moves_when_the_games_are_there(open_page) -> None:

@@ -379,8 +379,8 @@ async def test_the_menu_has_three_groups_of_rows_for_a_finger(
     await expect(menu.get_by_role("heading", level=3)).to_have_text(["This table", "View", "Leave"])
     rows = menu.locator(".rows > *")
     assert [(await row.inner_text()).split("\n")[0] for row in await rows.all()] == [
-        "Players, turn and scores", "Set a counter…", "Clock for turns…", "What happened, to read",
-        "Was it fair? Check this table", "The game as a file", "End the hand",
+        "Players, turn and scores", "Set a counter…", "Clock for turns…", "Game log",
+        "Was it fair? Check this table", "Download the game", "End the hand",
         "Colours", "Language", "Four colours: blue diamonds, green clubs", "Sounds of cards",
         "Keys and gestures",
         "All tables", "Play on another device", "Leave your seat", "Close the table",

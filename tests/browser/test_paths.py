@@ -111,7 +111,7 @@ async def test_a_game_under_a_path_from_the_lobby_to_the_saved_audit(
     await ada.expect_checks()
     await close_round(page)
     await ada.do("Menu")
-    history = page.get_by_role("link", name="What happened, to read")
+    history = page.get_by_role("link", name="Game log")
     assert str(await history.evaluate("link => link.href")).startswith(f"{base}/tables/")
     await page.keyboard.press("Escape")
 

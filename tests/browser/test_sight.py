@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.async_api import expect
 
@@ -151,9 +153,16 @@ async def test_a_full_table_is_watched(
     async with seated(server, "hearts", ("Ada", "Bob", "Cleo", "Dan", "Eve", "Fay")) as tables:
         path = f"/tables/{tables[0].id}"
         page = await open_page(path, size={"width": size[0], "height": size[1]})
-        await expect(page.get_by_role("heading", name="All seats are taken")).to_be_visible()
+        await expect(page.get_by_role("heading", name="6 of 6 seats are taken")).to_be_visible()
+        await expect(page.get_by_text("Watch live; hands stay hidden.")).to_be_visible()
+        host = page.get_by_role("button", name=re.compile("Ada.*, host"))
+        await expect(host.get_by_title("host")).to_have_text("Ada")
         await expect(page.get_by_label("Your name")).to_be_hidden()
         await expect_seen(page, "#join h2", "#join .primary")
+        title, watch = [
+            await page.locator(one).bounding_box() for one in ("#join h2", "#join .primary")
+        ]
+        assert title["y"] < watch["y"] + watch["height"] / 2 < title["y"] + 2 * title["height"]
         await page.get_by_role("button", name="Watch", exact=True).click()
         await expect(page.locator("#join")).to_be_hidden()
         await tables[5].leave()

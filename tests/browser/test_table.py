@@ -337,7 +337,7 @@ async def test_a_closed_round_links_to_its_audit_and_bundle(dealt_by_pages) -> N
         ).to_be_visible()
     await bob.get_by_role("button", name="Menu").click()
     async with bob.expect_download() as download:
-        await bob.get_by_role("link", name="The game as a file").click()
+        await bob.get_by_role("link", name="Download the game").click()
     assert (await download.value).suggested_filename.endswith(".jsonl")
     await ada.get_by_role("link", name="Check the shuffle").click()
     await ada.wait_for_url("**/audit#round=1**")

@@ -12,6 +12,8 @@ import { ALL_CARDS, SPECTATOR } from "./visibility.js";
 
 const ADDRESS_DELAY_MS = 300;
 const COPIED_MS = 1500;
+/** The controls stay in the window once the table begins in this part of it: the upper 65 %. */
+const FELT_SEEN = "0px 0px -35% 0px";
 
 let table = null; // the id of the table, if its server can be asked to play on from its rounds
 let rounds = [];
@@ -92,8 +94,11 @@ function openRound(next, wanted) {
   if (outside) showProblem(texts.problems.moment);
   viewer = viewers().includes(wanted.viewer) ? wanted.viewer : ALL_CARDS;
   byId("viewer").value = String(viewer);
-  control.open(round.moments.length, version === null ? 0 : indexOf(round, version));
+  control.open(round.moments.length, indexOf(round, version ?? startOf(round)));
 }
+
+/** Where a replay starts that no link tells: with the shuffled deck, if it is shuffled. */
+const startOf = ({ shuffles, first }) => shuffles.find(({ sealed }) => sealed)?.last ?? first;
 
 function showNoReplay(sentence) {
   byId("no-replay").hidden = false;
@@ -184,8 +189,9 @@ export function listen() {
   on("start", "click", () => control.step(-control.count));
   on("backward", "click", () => control.step(-1));
   on("play", "click", () => {
-    const isBelow = byId("table-view").getBoundingClientRect().bottom > innerHeight;
-    if (isBelow) byId("replay").scrollIntoView(); // the controls are seen before the table is
+    const { top, bottom } = byId("table-view").getBoundingClientRect();
+    const isSeen = top >= 0 && bottom <= innerHeight;
+    if (!isSeen) byId("replay").scrollIntoView(); // the controls are seen without the whole table
     control.toggle();
   });
   on("forward", "click", () => control.step(1));
@@ -207,6 +213,9 @@ export function listen() {
     // Not `location`: `updateAddress` may have replaced the address before this event came.
     if (rounds.length > 0) openAddress(new URL(newURL).hash);
   });
+  new IntersectionObserver(([{ isIntersecting }]) => {
+    setAttribute(byId("controls"), "data-stays", isIntersecting);
+  }, { rootMargin: FELT_SEEN }).observe(byId("table-view"));
   new ResizeObserver(([{ contentRect }]) => fitTo(contentRect.width)).observe(byId("stage"));
 }
 

@@ -7,14 +7,14 @@ import { addCardPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { addPips } from "../pips.js";
 import { sourceUrl, tableUrl } from "../server_url.js";
-import { loadGame } from "../table/game.js";
+import { gameHelp, loadGame } from "../table/game.js";
 import { fill, audit as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { linesOf, restore, verify } from "../verify.js";
 import * as io from "./bundle_io.js";
 import { listen as listenToReplay, replay, showProblem, stop } from "./controller.js";
 import { explain } from "./explanation.js";
-import { roundsOf } from "./moments.js";
+import { leavesOf, roundsOf } from "./moments.js";
 import { keepOffline } from "./offline.js";
 import { parseKey, parseNotes, savedOf } from "./saved.js";
 import { showVerdict } from "./verdicts.js";
@@ -80,7 +80,8 @@ async function check(loaded, isCurrent) {
     return;
   }
   const rules = rulesOf(lines, report);
-  const [pack] = isServed() ? await Promise.all([loadPack(rules.pack), loadGame(rules)]) : [null];
+  const [pack, hasGame] = isServed()
+    ? await Promise.all([loadPack(rules.pack), loadGame(rules)]) : [null, false];
   if (!isCurrent()) return;
   usePack(pack);
   byId("result").classList.add("shown");
@@ -89,14 +90,20 @@ async function check(loaded, isCurrent) {
   showVerdict(report, lines, {
     key: source, saved: saved.notes.length, given: given.notes.length,
   });
-  showTable(rules, report);
   const rounds = roundsOf(lines, report);
+  const [opened] = leavesOf(lines, report);
+  const game = hasGame ? gameHelp()?.title : undefined;
+  const named = [opened?.public.name, game].filter(Boolean).map(safeText);
+  showTable(named, rounds[0] ?? null, report);
   const known = source !== "none" || saved.notes.length + given.notes.length > 0;
   explain(rounds[0] ?? null, report, known);
   replay(rounds, {
     none: report.fault !== null ? texts.notReplayed : texts.noRounds,
     playedAt: isServed() && table === tableOfAddress ? table : null,
-    onRound: (round) => explain(round, report, known),
+    onRound: (round) => {
+      showTitle(named, round);
+      explain(round, report, known);
+    },
   });
 }
 
@@ -112,10 +119,16 @@ function rulesOf(lines, report) {
   return JSON.parse(new TextDecoder().decode(lines[1])).public?.rules ?? {};
 }
 
-function showTable(rules, report) {
-  const given = rules.name;
-  const name = typeof given === "string" ? safeText(given) : (table ?? "").slice(0, 8);
-  setText(byId("table-name"), name);
+/** The names of the table and its game, as far as the bundle has them, and the round's number. */
+function showTitle(named, round) {
+  const names = named.length > 0 ? named : [(table ?? "").slice(0, 8)];
+  const deal = round === null ? [] : [texts.deal(round)];
+  setText(byId("table-name"), [...names, ...deal].join("\u00a0· "));
+  document.title = `${texts.title}: ${names[0]} · dealer`;
+}
+
+function showTable(named, round, report) {
+  showTitle(named, round);
   setText(byId("about"), safeText(report.origin));
   byId("links").hidden = !isServed();
   byId("to-table").hidden = table !== tableOfAddress;

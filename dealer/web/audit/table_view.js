@@ -18,10 +18,14 @@ import { seatOf } from "../verify.js";
 const MAX_ANIMATED = 30; // cards
 const MANY = 60; // from so many cards on, rows are one suit long
 const CROWD = 200; // from so many cards on, rows are as long as the table is wide
+const NARROW_ACROSS = 8; // cards of one deck in a row, where the table is high rather than wide
+const TITLE_PX = 64; // of the table: its edge, and the title of the deck
+const ROW = 1.52; // height of a row, as a part of a card's width
 const WIDE_PX = 560; // of the table, for rows of two suits, and cards with two corners
 const LOW = matchMedia("(max-height: 30rem)"); // all rows are seen at once
 const LOW_CARD_PX = 36;
 const GAP = 0.06; // between two cards, as a part of a card's width
+const LEAST_CARD_PX = 24;
 const MAX_CARD_PX = { few: 50, many: 32, crowd: 22 };
 const CROWD_ACROSS = 16; // cards in a row, at least
 
@@ -232,12 +236,20 @@ function style(stack, name, cards, titles, marks, shuffling, whole) {
 export function fitTo(container, count, width) {
   const size = count > CROWD ? "crowd" : count > MANY ? "many" : "few";
   const isLong = width > WIDE_PX && size === "many";
-  const across = size === "crowd" ? CROWD_ACROSS : isLong ? 26 : 13;
+  const isHigh = size === "few" && width < WIDE_PX && !LOW.matches;
+  const across = size === "crowd" ? CROWD_ACROSS : isLong ? 26 : isHigh ? NARROW_ACROSS : 13;
   const room = width / (across + GAP * (across - 1)) - 0.1;
-  const most = LOW.matches ? Math.min(LOW_CARD_PX, MAX_CARD_PX[size]) : MAX_CARD_PX[size];
+  const most = LOW.matches ? Math.min(LOW_CARD_PX, MAX_CARD_PX[size])
+    : isHigh ? highestCard(container, Math.ceil(count / across)) : MAX_CARD_PX[size];
   container.style.setProperty("--card", `${Math.min(most, room)}px`);
   container.style.setProperty("--across", String(across));
   container.classList.toggle("signs", size !== "few" || isLong || width < WIDE_PX);
+}
+
+/** The width of cards of which so many rows are as high as the table is at least. */
+function highestCard(container, rows) {
+  const high = parseFloat(getComputedStyle(container).minHeight);
+  return Math.max(LEAST_CARD_PX, Math.min(MAX_CARD_PX.few, (high - TITLE_PX) / rows / ROW));
 }
 
 /** The positions of cards on the page, by card. */

@@ -36,8 +36,9 @@ export function showVerdict(report, lines, against) {
   byId("verdict").classList.toggle("shown", verdict === texts.verdicts.fairAsShown);
   byId("badge-sign").setAttribute("d", sign);
   setText(byId("verdict-title"), verdict);
-  setText(byId("verdict-tally"), tallyOf(found, passed));
-  const words = fault === null ? passedWords(report, all)
+  byId("verdict-tally").replaceChildren(...tallyOf(found, passed));
+  const unsaved = found.some(({ check, state }) => check === "saved" && state === "not checked");
+  const words = fault === null ? passedWords(report, unsaved)
     : texts.failedWords({ line: fault.line });
   setText(byId("verdict-words"), [words, ...undoneWords(report)].join(" "));
   showFault(fault, lines);
@@ -50,14 +51,23 @@ export function showVerdict(report, lines, against) {
   ]);
 }
 
-/** How many checks passed, with the names of those that failed, or else were not made. */
+/**
+ * How many checks passed, with the names of those that failed; or else of those that were not made,
+ * which have a sign of their own: the tick of the verdict is not about them.
+ */
 function tallyOf(found, passed) {
   const named = (wanted) => list(found.filter(({ state }) => state === wanted).map(
     ({ check }) => texts.titled({ title: texts.checkTitles[check] })));
   const [failed, open] = [named("failed"), named("not checked")];
   const of = found.length;
-  if (failed !== "") return texts.tallyFailed({ passed, of, failed });
-  return open === "" ? texts.tallyAll({ of }) : texts.tally({ passed, of, open });
+  if (failed !== "") return [texts.tallyFailed({ passed, of, failed })];
+  if (open === "") return [texts.tallyAll({ of })];
+  return [
+    element("span", {}, texts.tally({ passed, of })), " ",
+    element("span", { class: CLASSES["not checked"] },
+      element("span", { "aria-hidden": "true" }, `${SIGNS["not checked"]} `),
+      texts.tallyOpen({ open })),
+  ];
 }
 
 /** What the shuffles are whose swaps were recomputed, if there are any. */
@@ -68,11 +78,11 @@ function verdictOf({ swaps, remarks, practice }, all) {
   return all ? texts.verdicts.fair : texts.verdicts.fairAsShown;
 }
 
-function passedWords({ swaps, remarks, practice }, all) {
+function passedWords({ swaps, remarks, practice }, unsaved) {
   const { open_rounds: open, shuffles, voided, house_only: houseOnly } = remarks;
   return [
     practice !== null ? texts.practiceWords(practice) : swaps.length > 0 && texts.passedWords,
-    !all && texts.asShown,
+    unsaved && texts.asShown,
     open > 0 && texts.passedOpen,
     voided > 0 && texts.passedVoided({ voided, shuffles }),
     practice === null && houseOnly > 0 && texts.passedHouseOnly({ houseOnly, shuffles }),

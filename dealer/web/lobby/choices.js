@@ -59,6 +59,10 @@ export class Choices {
     });
     this.#deck.addEventListener("change", () => this.#onDeck());
     this.#opened.append(row, this.#gameMeans, this.#details());
+    addEventListener("resize", () => { // a phone was turned, or its keyboard opened
+      const written = document.activeElement;
+      if (this.#opened.contains(written)) written.scrollIntoView({ block: "nearest" });
+    });
     this.#loadLists();
   }
 

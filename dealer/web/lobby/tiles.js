@@ -29,7 +29,7 @@ export function inOrder(games) {
 export function tile(game) {
   const title = game === null ? texts.anyGame : inLanguage(game.title);
   return element(
-    "label", { class: "tile" },
+    "label", { class: game === null ? "tile any" : "tile" },
     element("input", { type: "radio", name: "game", value: game?.game ?? "" }),
     picture(game),
     element("span", { class: "title", dir: "auto" }, title),

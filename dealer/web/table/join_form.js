@@ -94,6 +94,7 @@ export class JoinForm {
   #title = element("h2", {});
   #collects = element("p", { class: "muted" }, texts.hostCollects);
   #broadcast = element("p", { class: "broadcast" });
+  #watchMeans = element("p", { class: "muted" });
   #isInvited;
   #isWatching = false;
 
@@ -105,8 +106,9 @@ export class JoinForm {
     this.#inviteField = field(texts.inviteHere, this.#invite);
     container.append(element(
       "form", { class: "panel", onsubmit: (event) => this.#onSubmit(event) },
-      this.#title, field(texts.yourName, this.#name), field(texts.yourSeat, this.#seat),
-      this.#inviteField, this.#broadcast, this.#collects, this.#submit, this.#status,
+      this.#title, this.#watchMeans,
+      field(texts.yourName, this.#name), field(texts.yourSeat, this.#seat), this.#inviteField,
+      this.#broadcast, this.#collects, this.#submit, this.#status,
     ));
   }
 
@@ -121,7 +123,9 @@ export class JoinForm {
     this.#container.hidden = over || (full && this.#isWatching)
       || (table !== null && table.seat !== null);
     if (this.#container.hidden) return;
-    setText(this.#title, notWatchable ?? (full ? texts.tableFull : this.#greeting()));
+    const title = full ? texts.tableFull({ seats: table.state.seatsMax }) : this.#greeting();
+    setText(this.#title, notWatchable ?? title);
+    setText(this.#watchMeans, full && notWatchable === null ? texts.watchMeans : "");
     setText(this.#submit, full ? texts.watch : texts.sitDown);
     this.#submit.disabled = false;
     setAttribute(this.#name.form, "data-full", full);

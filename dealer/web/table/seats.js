@@ -74,6 +74,7 @@ export class Seats {
     const folded = folds() && dealt?.length === 0 ? texts.result.fold : null;
     setAttribute(chip, "data-says", texts.absent[presence] ?? folded);
     setText(title, name);
+    setAttribute(title, "title", found.host ? texts.marks.host : null);
     updateMarks(marks, found);
     setAttribute(count, "data-sign", String(cards.length));
     count.hidden = cards.length === 0;
