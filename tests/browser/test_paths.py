@@ -119,7 +119,7 @@ async def test_a_game_under_a_path_from_the_lobby_to_the_saved_audit(
     await page.wait_for_url(re.compile(f"^{base}/tables/[0-9a-f]+/audit#round=1$"))
     await expect(page.locator("#verdict")).to_be_visible()
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="This page with the game inside").click()
+        await page.get_by_role("button", name="Game and audit page").click()
     saved = tmp_path / "saved.html"
     await (await download.value).save_as(saved)
     alone = await open_page(saved.as_uri(), offline=True)

@@ -204,7 +204,7 @@ async def test_a_saved_page_has_no_server_to_play_on_at(open_page, server, tmp_p
     page = await open_page(f"/tables/{before.table}/audit")
     await expect(page.get_by_role("link", name="Play on from here")).to_be_visible()
     async with page.expect_download() as download:
-        await page.get_by_role("button", name="This page with the game inside").click()
+        await page.get_by_role("button", name="Game and audit page").click()
     await (await download.value).save_as(tmp_path / "audit.html")
     saved = await open_page((tmp_path / "audit.html").as_uri())
     await expect(saved.locator("#moment")).not_to_be_empty()
