@@ -159,9 +159,10 @@ async def test_a_full_table_is_watched(
         await expect(host.get_by_title("host")).to_have_text("Ada")
         await expect(page.get_by_label("Your name")).to_be_hidden()
         await expect_seen(page, "#join h2", "#join .primary")
-        title, watch = [
-            await page.locator(one).bounding_box() for one in ("#join h2", "#join .primary")
-        ]
+        title = await page.locator("#join h2").bounding_box()
+        watch = await page.locator("#join .primary").bounding_box()
+        assert title is not None
+        assert watch is not None
         assert title["y"] < watch["y"] + watch["height"] / 2 < title["y"] + 2 * title["height"]
         await page.get_by_role("button", name="Watch", exact=True).click()
         await expect(page.locator("#join")).to_be_hidden()
