@@ -172,6 +172,36 @@ async def test_a_card_of_the_board_keeps_its_place(
         await expect(page.get_by_text("The table keeps no chips")).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("size", "least"), [((360, 640), 56), ((390, 844), 56), (SIDES, 40), (TABLET, 70)]
+)
+async def test_the_board_is_whole_in_a_showdown_and_above_its_result(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int], least: int
+) -> None:
+    async with seated(server, "holdem") as tables:
+        await tables[0].deal(2)
+        for piles in BOARD:
+            await tables[0].deal(0, piles=piles)
+        for table in tables[:2]:
+            await table.until(lambda one: len(one.hand) == 2)
+            await table.show(table.hand)
+        page = await at_seat(open_page, tables[3], size)
+        await expect(page.locator('[data-stack="hand:1"] .faces .card')).to_have_count(2)
+        board = page.locator('[data-stack="pile:board"] .card')
+        await expect(board).to_have_count(5)
+        for state, width in (("showdown", least), ("result", 36)):
+            if state == "result":
+                await tables[0].round_close()
+                await expect(page.locator(".scores li")).to_have_count(4)
+            await expect_seen(page, '[data-stack="pile:board"] .card', ".badge")
+            assert await page.locator(".badge").evaluate(COVERED) == []
+            for one in await board.all():
+                found = await one.bounding_box()
+                assert found is not None
+                assert found["width"] >= width
+                assert found["height"] >= 1.35 * found["width"], state
+
+
 async def test_who_alone_has_not_folded_wins(open_page: OpenPage, server: ServerProcess) -> None:
     async with seated(server, "holdem", ("Ada", "Bob", "Cleo")) as (ada, bob, cleo):
         await ada.deal(2)
@@ -222,6 +252,14 @@ async def test_deck_and_discards_stay_while_turns_pass(
             ).to_be_visible()
             await expect(page.locator(".your-turn")).to_be_visible(visible=seat == "2")
             await expect(page.locator(".others-turn")).to_be_visible(visible=seat == "1")
+            await expect(page.locator(".says")).to_be_visible(visible=size == SIDES)
+            await expect(page.locator(".sorts")).to_be_visible()
+            if seat == "2":  # one line, within the felt
+                around, button = (
+                    await boxes(page, "#around", '.quick [data-action="passTurn"]')
+                ).values()
+                assert button[3] <= 46
+                assert button[1] + button[3] < around[1] + around[3] - 3
             await still(page, before, *places)
         await ada.play(ada.hand[:1])
         await holds(page, "pile:table", 2)
@@ -268,7 +306,8 @@ async def test_the_log_is_a_line_until_it_is_opened(
 
 COVERED = """(badge) => {
   const at = badge.getBoundingClientRect();
-  return [...document.querySelectorAll("#around :is(button, .card)")].filter((one) => {
+  const others = ":is(#around, #header) :is(button, .card), #header .home";
+  return [...document.querySelectorAll(others)].filter((one) => {
     const box = one.getBoundingClientRect();
     return one !== badge && one.checkVisibility({ visibilityProperty: true }) && box.width > 0
       && box.left < at.right - 1 && at.left < box.right - 1

@@ -62,11 +62,14 @@ async def test_the_cards_of_four_players_are_a_cross(open_page, server, size, le
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_the_status_is_not_cut_off(open_page, server, language) -> None:
-    page = await phone(open_page, await hearts(server), (360, 640), locale=language)
-    status = page.locator("#header .title p")
-    await expect(status).to_be_visible()
-    assert await status.evaluate(IS_WHOLE)
+async def test_what_the_header_says_is_not_cut_off(open_page, server, language) -> None:
+    """On a narrow screen the mark of the shuffle has the place of the status."""
+    path = await hearts(server)
+    for size, seen in (((360, 640), ".badge"), ((844, 390), ".title p")):
+        page = await phone(open_page, path, size, locale=language)
+        words = page.locator(f"#header {seen}")
+        await expect(words).to_be_visible()
+        assert await words.evaluate(IS_WHOLE), seen
 
 
 @pytest.mark.parametrize("letters", [100, 150])

@@ -114,8 +114,9 @@ async def test_hearts_of_three_has_the_two_of_clubs_and_its_scores_run(open_page
         await expect(rows.nth(0)).to_contain_text("0 points")
         await expect(rows.nth(1)).to_contain_text("26 points")
         await expect(rows.nth(2)).to_contain_text("26 points")
-        marks = phone.page.locator(".marks .score:visible")
+        marks = phone.page.locator(".marks .score:not([hidden])")  # the sheet is over most of them
         await expect(marks).to_have_count(3)
+        await expect(phone.page.locator("#seats .seat").first).to_be_hidden()
         totals = await marks.evaluate_all("(all) => all.map((one) => one.dataset.sign)")
         assert sorted(totals) == ["0", "26", "26"]
 

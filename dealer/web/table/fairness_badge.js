@@ -9,13 +9,11 @@ import { isHouseOnly } from "./history.js";
 
 /** @typedef {import("../client.js").Check} Check */
 
-const WIDE = matchMedia("(min-width: 48rem) and (min-height: 30.01rem)"); // the sheet is narrower
 const INCOMPLETE = ["other_client", "not_seen"]; // why a part of a round is not checked here
 const SIGNS = { yes: "✓", waiting: "…", no: "✗", unavailable: "–" }; // of one check
 
 export class FairnessBadge {
   #page;
-  #container;
   #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
   #words = element("span", {});
   #details = element("span", { class: "visually-hidden" }); // the first level has plain words
@@ -23,11 +21,9 @@ export class FairnessBadge {
 
   constructor(container, page) {
     this.#page = page;
-    this.#container = container;
     this.#button.setAttribute("aria-keyshortcuts", "m");
     this.#button.append(this.#words, " ", this.#details);
     container.append(this.#button);
-    WIDE.addEventListener("change", () => this.#place());
   }
 
   draw() {
@@ -35,7 +31,6 @@ export class FairnessBadge {
     const { checks } = table;
     const state = this.#state(combined(checks, table.error !== null && table.evidence !== null));
     setAttribute(this.#button, "data-state", state);
-    this.#place();
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
     const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
@@ -55,18 +50,6 @@ export class FairnessBadge {
     if (result === "yes") return isHouseOnly(table) ? "house" : "yes";
     const isSealed = table.checks.some(({ name, state }) => name === "seal" && state === "yes");
     return isSealed ? "waiting" : "unshuffled";
-  }
-
-  /** In a corner of the felt, or of its middle; on a phone after the sheet between rounds. */
-  #place() {
-    const isWide = WIDE.matches && this.#page.table.seat !== null; // no form to sit down is there
-    const isCorner = isWide || this.#container.dataset.layout !== undefined;
-    const place = isWide ? this.#container.parentElement : this.#container;
-    setAttribute(this.#button, "data-row", !isCorner);
-    if (this.#button.parentElement === place) return;
-    const focused = this.#button === document.activeElement;
-    place.append(this.#button);
-    if (focused) this.#button.focus();
   }
 
   #drawList() {

@@ -358,8 +358,8 @@ class TablePage {
     this.hand = new Hand(find("#own"), this);
     this.log = new Log(find("#log-panel"), this);
     const quick = new QuickActions(find("#middle"), this);
-    const badge = new FairnessBadge(find("#middle"), this);
     const header = new Header(find("#header"), this);
+    const badge = new FairnessBadge(find("#header .title"), this);
     const seats = new Seats(find("#seats"), this);
     const clock = new TurnClock(this);
     this.#parts = [toolbar, seats, stacks, sheet, this.hand, this.log, quick, badge, header, clock];

@@ -1,13 +1,15 @@
 /** The toolbar: one row with the next step as its filled button, and the rest behind "More…". */
 
+import { cardSign } from "../cards.js";
 import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { BETWEEN_SHUFFLES, actionNamed, disabledReason, isVisible, labelOf } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { buttonsOfGame, passOfRound, wordOf } from "./game.js";
-import { nextStep } from "./next_step.js";
+import { nextStep, turnLine } from "./next_step.js";
 import { OF_CARDS, cardActions } from "./questions.js";
-import { passing } from "./selectors.js";
+import { ownCards, passing } from "./selectors.js";
+import { leadingCard } from "./trick.js";
 
 /** All buttons, in the order of the row and of the menu. */
 const ROW = [
@@ -31,6 +33,7 @@ export class Toolbar {
   #buttons = new Map();
   #number = element("output", { class: "number", "aria-live": "off" });
   #stepper;
+  #says = element("p", { class: "says", "aria-hidden": "true" }); // the felt and the hand say it, too
   #more = element("button", {
     class: "tool", type: "button", "aria-haspopup": "dialog", onclick: () => this.#chooseOther(),
   }, texts.actions.more);
@@ -47,15 +50,20 @@ export class Toolbar {
     container.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.#stepper = this.#createStepper();
     for (const name of ROW) this.#buttons.set(name, this.#createButton(actionNamed(name)));
-    container.append(...this.#buttons.values(), this.#more);
+    container.append(this.#says, ...this.#buttons.values(), this.#more);
     this.#buttons.get("draw").after(this.#stepper); // its number is that of cards to draw
     const observer = new ResizeObserver(() => this.#fit());
     for (const one of [container, this.#more]) observer.observe(one); // the room, and the letters
   }
 
   draw() {
-    const { count } = this.#page;
+    const { count, table } = this.#page;
     this.#chooseNames();
+    const leading = leadingCard(table);
+    const line = table.seat === null ? null
+      : turnLine(this.#page) ?? texts.yourHand({ cards: ownCards(table).length });
+    const leads = leading && texts.tricks.leads({ card: cardSign(leading.card) });
+    setText(this.#says, [line, leads].filter(Boolean).join("\n"));
     for (const [name, button] of this.#buttons) {
       const isStep = name === this.#step?.name;
       button.hidden = !this.#names.includes(name) || (!isStep && this.#crowdedOut.has(name));
@@ -121,7 +129,8 @@ export class Toolbar {
     const labels = this.#names.map(
       (name) => this.#buttons.get(name).textContent + this.#isPossible(name));
     return [
-      clientWidth, clientHeight, fontSize, this.#stepper.hidden, this.#step?.name, ...labels,
+      clientWidth, clientHeight, fontSize, this.#stepper.hidden, this.#says.textContent,
+      this.#step?.name, ...labels,
     ].join("|");
   }
 
