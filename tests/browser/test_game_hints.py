@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.phones import Phone
-from tests.browser.table_page import expect_log, later_deal, place, tool
+from tests.browser.table_page import expect_log, holds, later_deal, place, tool
 from tests.browser.test_looks import by_touch, seated
 from tests.browser.test_ownership import phones_at
 from tests.harness.server_process import PATIENT
@@ -18,6 +19,8 @@ from tests.harness.server_process import PATIENT
 pytestmark = pytest.mark.reuse_pages
 
 PILE = "pile:table"
+KIND = re.compile("^(high card|a |two |three |four )")
+"""What a hand of poker is."""
 
 
 async def suit_now(page: Page, sentence: str | None) -> None:
@@ -134,7 +137,7 @@ async def test_go_fish_says_to_ask_before_drawing(open_page: Any, server: Any) -
     ada, bob = await phones_at(open_page, server, "go-fish", names=("Ada", "Bob"))
     await ada.page.keyboard.press("w")  # passes the turn on
     says = bob.page.locator(".your-turn")
-    await expect(says).to_have_text("Ask a player for a rank; if they have none, draw")
+    await expect(says).to_have_text("Ask aloud: “Bob, any nines?” If none, draw")
     await expect(bob.page.locator("#tools .primary")).to_have_count(0)
     await bob.tap("Draw")
     await bob.player.holds(4)
@@ -168,6 +171,7 @@ async def test_while_cards_are_passed_nothing_else_is_offered(open_page: Any, se
     passing = ada.page.locator("#tools .primary")
     await expect(passing).to_have_text("Pass 3 cards to Bob")
     await expect(tool(ada.page, "Play")).to_be_hidden()
+    await expect(ada.page.locator(".your-turn")).to_have_text("Select 3 cards to pass.")
     # A second tap takes back the choice of a card; it does not play it.
     first, *others = await ada.hand()
     await ada.select(first)
@@ -204,7 +208,94 @@ async def test_the_sheet_adds_a_hand_to_the_total_before(open_page: Any, server:
             for text in noted:
                 await ada.note(kind="score", text=text)
             if noted:
-                await expect(page.locator('.marks .score[data-sign="5"]')).to_have_count(1)
+                await expect(page.locator('.marks .score[data-sign="5 pts"]')).to_have_count(1)
             await expect(rows.nth(0)).to_contain_text("0 before + 0 this hand= 0")
             await expect(rows.nth(1)).to_contain_text("3 before + 2 this hand= 5")
         await expect(page.get_by_role("link", name="Practise it")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("before", "says", "first"),
+    [
+        ((3, 9), ("Fewest points this hand: Bob K", "Ada leads with 5"), "Ada"),
+        ((0, 0), ("Fewest points this hand: Bob K", ""), "Bob K"),
+        ((7, 9), ("Fewest points this hand: Bob K", "Bob K and Ada lead with 9"), "Bob K"),
+        ((98, 9), ("Bob K wins", ""), "Bob K"),
+    ],
+)
+async def test_a_hand_wins_no_game_to_some_points(
+    open_page: Any, server: Any, before: tuple[int, int], says: tuple[str, str], first: str
+) -> None:
+    """Ada takes both cards of a hand; the totals say who is first."""
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        rules = {"game": "hearts", "deck": ["2h", "3h", "4h", "5h"]}
+        ada, bob = await seated(stack, server, rules=rules)
+        for seat, points in enumerate(before, 1):
+            await ada.note(kind="score", text=f"{seat}:{points}")
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.deal(1)
+        for player in (ada, bob):
+            await player.until(lambda table: len(table.hand) == 1)
+            await player.play(player.hand)
+        await ada.move("pile:table", to="pile:won:1", count=2)
+        await ada.round_close()
+        page = await by_touch(open_page, bob)
+        parts = page.locator(".winner > *")
+        await expect(parts).to_have_text(list(says))
+        rows = page.get_by_role("list", name="Result").get_by_role("listitem")
+        await expect(rows.first.locator(".name")).to_have_text(first)
+
+
+async def test_the_discards_become_a_new_deck_but_the_last(open_page: Any, server: Any) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        deck = ["2s", "2h", "3s", "3h", "4s", "4h", "5s", "5h"]
+        ada, bob = await seated(stack, server, rules={"game": "crazy-eights", "deck": deck})
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.deal(2)
+        await ada.move("deck", to="pile:table", count=4, face="up")
+        await ada.note(kind="turn", text="2")
+        await ada.transfer_host(2)
+        page = await by_touch(open_page, bob)
+        hint, step = page.locator(".your-turn"), page.locator("#tools .primary")
+        await expect(hint).to_have_text("The deck is empty: first the discards are shuffled")
+        await expect(step).to_have_text("Shuffle the discards")
+        top = place(page, PILE).locator(".card")
+        last = await top.get_attribute("data-card") or ""
+        hand = await page.locator("#hand .card").evaluate_all(
+            "all => all.map((a) => a.dataset.card)"
+        )
+        dark = page.locator("#hand [data-off] .card")
+        await expect(dark).to_have_count(sum(not {*card} & {*last} for card in hand))
+        await step.tap()
+        await holds(page, "deck", 3)
+        await holds(page, PILE, 1)
+        await expect(top).to_have_attribute("data-card", last)
+        await expect(step).to_have_text("Draw")
+        await expect(hint).to_contain_text("else draw")
+
+
+async def test_hands_of_a_showdown_are_named_and_cannot_be_folded(
+    open_page: Any, server: Any
+) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "holdem"})
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.deal(2)
+        await ada.move("deck", to="pile:board", count=5, face="up")
+        for player in (ada, bob):
+            await player.until(lambda table: None not in table.hand and len(table.hand) == 2)
+        await ada.show(ada.hand)
+        page = await by_touch(open_page, bob)
+        says = page.locator(".seats .chip")
+        await expect(tool(page, "Fold")).to_be_visible()
+        await expect(page.locator(".seats .faces .card")).to_have_count(2)
+        await expect(says).not_to_have_attribute("data-says", KIND)
+        for card in await page.locator("#hand [data-slot]").all():
+            await card.tap()
+        await tool(page, "Show").tap()
+        await expect(says).to_have_attribute("data-says", KIND)
+        await expect(page.locator(".others-turn")).to_have_text(KIND)
+        await expect(tool(page, "Fold")).to_be_hidden()

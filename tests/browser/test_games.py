@@ -88,7 +88,8 @@ async def expect_hearts_result(table: Phones) -> None:
         assert found == sorted(found)
         best = await phone.page.locator(".scores [data-best]").count()
         assert best == found.count(found[0])
-        await expect(phone.page.locator(".between .winner")).to_have_text(re.compile("wins?$"))
+        hand = re.compile("^Fewest points this hand: ")
+        await expect(phone.page.locator(".between .winner")).to_have_text(hand)
     await expect(table.host.player.button("Deal again")).to_be_visible()
     await expect(table.after(table.host).player.button("Deal again")).to_be_hidden()
 

@@ -142,14 +142,14 @@ async def test_marks_are_at_their_seats_and_in_their_names(full: Crowd, me: Page
     ):  # fmt: skip
         await bob.note(kind, text)
     seat = me.locator('.seats li:has([data-stack="hand:2"])')
-    await expect(seat.locator(".mark.score")).to_have_attribute("data-sign", "-15")
+    await expect(seat.locator(".mark.score")).to_have_attribute("data-sign", "-15 pts")
     await expect(seat.locator(".chip > span")).to_have_attribute("data-sign", "M")
     await expect(seat).to_have_attribute("data-turn", "")
     await expect(player(me, "Maxi.*")).to_have_accessible_name(
         re.compile("seat 2, 0 cards, it is their turn, score -15, here$")
     )
     await expect(me.locator(".hand-head .mark.dealer")).to_be_visible()
-    await expect(me.locator(".hand-head .mark.score")).to_have_attribute("data-sign", "120")
+    await expect(me.locator(".hand-head .mark.score")).to_have_attribute("data-sign", "120 pts")
     await expect(me.get_by_role("listbox")).to_have_accessible_description(
         re.compile("^Your seat: 3, has the dealer button, score 120")
     )

@@ -118,7 +118,7 @@ async def test_hearts_of_three_has_the_two_of_clubs_and_its_scores_run(open_page
         await expect(marks).to_have_count(3)
         await expect(phone.page.locator("#seats .seat").first).to_be_hidden()
         totals = await marks.evaluate_all("(all) => all.map((one) => one.dataset.sign)")
-        assert sorted(totals) == ["0", "26", "26"]
+        assert sorted(totals) == ["0 pts", "26 pts", "26 pts"]
 
 
 async def test_a_reload_needs_no_welcome(open_page, server) -> None:

@@ -89,7 +89,7 @@ def test_every_module_is_used_and_exists() -> None:
     pages = {"lobby.js", "table/main.js", "audit/main.js", "finished.js", "history.js"}
     pages.add("broadcast.js")
     of_table = {"card_animation", "drag_scroll", "dragging", "noise", "qr_code", "short_deck"}
-    of_table |= {"round_result", "seat_menu", "suit_choice"}
+    of_table |= {"round_result", "seat_menu", "shown_hands", "suit_choice"}
     loaded_later = {"early.js", "audit_worker.js", "lean-qr/lean-qr.js"}
     loaded_later |= {f"table/{name}.js" for name in of_table}
     entries = {WEB / name for name in pages | loaded_later}

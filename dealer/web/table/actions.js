@@ -12,7 +12,7 @@ import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import {
   dealsAtOnce, deckOfRound, folds, isColumn, isDealt, isOver, nextDeal, pilesOfGame, playersMissing,
-  turnsOnto, wordOf,
+  suitPattern, turnsOnto, wordOf,
 } from "./game.js";
 import {
   cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, passing, pileName, wonBy,
@@ -85,6 +85,11 @@ const turnedOver = (table) => {
   const empty = pile !== null && cardsIn(table.state, "deck").length === 0;
   return empty && cardsIn(table.state, pile).length > 0 ? pile : null;
 };
+/** Whether a shuffle makes a new deck: where cards are matched, of all discards but the last. */
+export const renewsDeck = ({ state }) => suitPattern() !== null &&
+  cardsIn(state, "deck").length === 0 && cardsIn(state, "pile:table").length > 1;
+const toShuffle = (context) =>
+  (renewsDeck(context.table) ? allowed("pile")(context) : deckNotEmpty(context));
 const toDraw = (context) =>
   (turnedOver(context.table) === null ? deckReady(context) ?? enough(context) : null);
 /** The commands of a deal: the game's next one, or as many cards as are set to each player. */
@@ -154,8 +159,7 @@ export const ACTIONS = [
     (context) => context.ask.action(context)),
 
   action("openRound", "o", "open", [noRound, enoughPlayers], openAndShuffle),
-  action("shuffle", "s", "shuffle", [...play, deckNotEmpty],
-    ({ table }) => table.shuffle()),
+  action("shuffle", "s", "shuffle", [...play, toShuffle], shuffleDeck),
   action("deal", "a", "deal", [...deck, hasPlayers, enoughPlayers, notDealt, enoughForAll],
     dealAll),
   action("cut", "c", "cut", deck,
@@ -193,6 +197,7 @@ export function actionNamed(name) {
 export function isVisible({ name, rule }, table) {
   if (name === (table.round === null ? "closeRound" : "openRound")) return false;
   if (name === "becomeHost" && table.host) return false;
+  if (name === "discard" && folds() && ownCards(table).every(({ shown }) => shown)) return false;
   if (rule === null) return table.seat !== null;
   return rule === "host" ? table.host : isAllowed(table, rule);
 }
@@ -346,6 +351,14 @@ async function openAndShuffle({ table }) {
   if (!isAllowed(table, "shuffle")) return;
   await table.shuffle();
   if (dealsAtOnce(table)) await dealAll({ table, count: 1 });
+}
+
+async function shuffleDeck({ table }) {
+  if (renewsDeck(table)) {
+    const cards = cardsIn(table.state, "pile:table").slice(0, -1).map(({ slot }) => slot);
+    await table.move("pile:table", { to: "deck", cards });
+  }
+  await table.shuffle();
 }
 
 /** Draw cards; or, if the game says so, turn them onto its pile, which goes back to an empty deck. */

@@ -5,7 +5,6 @@ import { chipElement, updateChip } from "../chips.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { bubbleElement } from "./bubbles.js";
-import { wordOf } from "./game.js";
 import { turnLine } from "./next_step.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
@@ -131,11 +130,11 @@ export class Hand {
     updateMarks(this.#marks, marks);
     setText(this.#marksText, texts.ownMarks({ seat: table.seat, marks: marksText(marks) || null }));
     setAttribute(this.#list.closest("#own"), "data-turn", marks.turn);
-    const line = turnLine(this.#page);
-    this.#turn.hidden = !marks.turn;
-    this.#others.hidden = marks.turn || line === null;
-    setText(this.#turn.hidden ? this.#others : this.#turn, line ?? "");
-    setAttribute(this.#turn, "data-hint", line === wordOf("your_turn"));
+    const { line, own, hint } = turnLine(this.#page);
+    this.#turn.hidden = !own;
+    this.#others.hidden = own || line === null;
+    setText(own ? this.#turn : this.#others, line ?? "");
+    setAttribute(this.#turn, "data-hint", hint);
     drawSeatPiles(this.#before, this.#page, pilesOfSeat(table.state, table.seat));
     bubbles.draw(this.#bubble, table.seat);
   }
@@ -193,7 +192,7 @@ export class Hand {
     setAttribute(option, "aria-label", name);
     setAttribute(option, "title", name);
     setAttribute(option, "data-shown", shown);
-    setAttribute(option, "data-off", isOffSuit(card, this.#suit));
+    setAttribute(option, "data-off", (this.#page.isOff ?? isOffSuit)(card, this.#suit));
     setAttribute(option, "aria-selected", String(this.#page.selected.has(card.slot)));
     setAttribute(option, "tabindex", card.slot === this.#focus ? 0 : -1);
   }

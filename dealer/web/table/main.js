@@ -74,6 +74,10 @@ class TablePage {
   bubbles = new Bubbles(() => this.draw());
   /** @type {any} those of the table when it was drawn last */
   markers = null;
+  /** @type {Map<number, string> | null} of hands that are shown and compared, by seats */
+  kinds = null;
+  /** @type {((card: any) => boolean) | null} whether a card does not match, where that is played */
+  isOff = null;
   announce = announcer(find("#announcer"));
   showToast = toaster(find("#toast"));
   #clicks = new Clicks();

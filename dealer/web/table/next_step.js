@@ -2,13 +2,14 @@
 
 import { cardSign } from "../cards.js";
 import { table as texts } from "../texts.js";
-import { actionNamed, disabledReason, isVisible, labelOf } from "./actions.js";
+import { actionNamed, disabledReason, isVisible, labelOf, renewsDeck } from "./actions.js";
 import {
   buttonsOfGame, comparesHands, hasTricks, hasTurns, isOver, leadingCardOfGame, nextDeal, wordOf,
 } from "./game.js";
 import { begun } from "./history.js";
 import { OF_CARDS } from "./questions.js";
 import { cardsIn, isSealed, isTrick, nameAt, ownCards, passing } from "./selectors.js";
+import { leadingCard, takenBy } from "./trick.js";
 
 /**
  * The next step for this player, and what its button says; null if there is none. The steps of a
@@ -28,7 +29,7 @@ export function nextStep(page, names) {
     { name, label: label ?? labelOf(name), before });
   if (isOver(table) && mayDo("closeRound")) return step("closeRound");
   if (!isSealed(table.state, "deck") && mayDo("shuffle") && isPossible("shuffle")) {
-    return step("shuffle");
+    return step("shuffle", renewsDeck(table) ? texts.newDeck : null);
   }
   if (mayDo("deal") && isPossible("deal")) {
     const next = nextDeal(table);
@@ -53,28 +54,40 @@ export function nextStep(page, names) {
 }
 
 /**
- * Whose turn it is, for the line beside the hand; null where there is nothing to say.
+ * Whose turn it is, or what is next, for the line beside the hand, and whether that is this player's
+ * to do; a hint says how. The line is null where there is nothing to say.
  *
  * @param {any} page
- * @returns {string | null}
+ * @returns {{ line: string | null, own: boolean, hint?: boolean }}
  */
 export function turnLine(page) {
-  const { table, slots, markers: { turn } } = page;
+  const { table, slots, markers: { turn }, kinds } = page;
+  const { seat } = table;
   const words = texts.whoseTurn;
   const isIdle = table.round === null || ownCards(table).length === 0;
-  if (turn === table.seat) {
-    if (isIdle || slots.length > 0) return texts.yourTurn;
-    return wordOf("your_turn") ?? (hasTricks() ? words.yourTurnTap : texts.yourTurn);
+  const own = (line, hint = false) => ({ line, own: true, hint });
+  const others = (line) => ({ line, own: false });
+  if (turn === seat) {
+    if (isIdle || slots.length > 0) return own(texts.yourTurn);
+    const hint = renewsDeck(table) ? texts.newDeckFirst : wordOf("your_turn");
+    if (hint !== null) return own(hint, true);
+    return own(hasTricks() ? words.yourTurnTap : texts.yourTurn);
   }
   // While cards are selected the heading has the room: it says how many.
-  if (isIdle || slots.length > 0 || table.state.seats.length === 1) return null;
-  if (turn !== null) return words.turnOf({ name: nameAt(table, turn) });
-  if (!hasTurns() || comparesHands() || isTrick(table) || isOver(table)) return null;
+  if (isIdle || slots.length > 0 || table.state.seats.length === 1) return others(null);
+  if (turn !== null) return others(words.turnOf({ name: nameAt(table, turn) }));
+  if (comparesHands()) return others(kinds?.get(seat) ?? null);
+  if (!hasTurns() || isOver(table)) return others(null);
+  if (isTrick(table)) {
+    return leadingCard(table)?.seat === seat ? own(texts.tricks.take) : others(takenBy(table));
+  }
   const pass = passing(table);
-  if (pass !== null) return pass.done ? words.stillPassing : null;
+  if (pass !== null) {
+    return pass.done ? others(words.stillPassing) : own(texts.disabled.passCount(pass), true);
+  }
   const lead = leadingCardOfGame();
-  return lead !== null && !begun(table).played ? words.begins({ card: cardSign(lead) })
-    : words.anyone;
+  return others(lead !== null && !begun(table).played ? words.begins({ card: cardSign(lead) })
+    : words.anyone);
 }
 
 /** Whether no card has left the deck. */

@@ -1,13 +1,17 @@
 /** What the rules of a table say about how it is shown: its pack of cards, and its game. */
 
-import { suitsOfCards } from "../cards.js";
+import { cardOf, suitsOfCards } from "../cards.js";
 import { loadPack, usePack } from "../packs.js";
 import { table as texts } from "../texts.js";
 import { noting } from "./actions.js";
-import { gameHelp, loadGame, suitPattern } from "./game.js";
+import {
+  comparesHands, gameHelp, isDealtLater, loadGame, resultRule, suitPattern,
+} from "./game.js";
 import { offerHelpCard } from "./help_card.js";
 import { playedBy } from "./history.js";
+import { pileName } from "./selectors.js";
 
+const SHOWN_HANDS = new URL("./shown_hands.js", import.meta.url).href;
 const SUIT_CHOICE = new URL("./suit_choice.js", import.meta.url).href;
 
 /**
@@ -24,11 +28,21 @@ export async function loadPresentation(page, notice) {
   if (help !== null && page.table.round !== null) offerHelpCard(notice, help);
   const pattern = suitPattern();
   if (pattern !== null) import(SUIT_CHOICE).then(addChoice, () => {}); // without: people say it
+  if (comparesHands()) import(SHOWN_HANDS).then(addKinds, () => {}); // without: people compare
   page.draw();
+
+  function addKinds({ ShownHands }) {
+    page.add(new ShownHands(page, {
+      rules: resultRule().of, kinds: texts.result.kinds,
+      isBoard: (stack) => isDealtLater(pileName(stack)),
+    }));
+    page.draw();
+  }
 
   function addChoice({ SuitChoice }) {
     page.add(new SuitChoice(page, {
       pattern, suits: suitsOfCards(), question: texts.whichSuit, sentence: texts.suitNow,
+      cardOf,
       playerOf: (slot) => playedBy(page.table, slot)?.seat ?? null,
       say: (phrase) => page.attempt(noting("phrase", phrase)),
     }));

@@ -50,8 +50,9 @@ export class QuickActions {
       setText(this.#winner, own ? texts.tricks.take
         : texts.tricks.to({ name: nameAt(table, this.#leader) }));
     }
-    // Beside the winner's button a sign is enough for the others.
-    setText(this.#trick, known ? "…" : texts.tricks.toPlayer);
+    // Beside the winner's button little is enough for the others.
+    setText(this.#trick, known ? texts.actions.trick : texts.tricks.toPlayer);
+    this.#trick.classList.toggle("short", known);
     setAttribute(this.#trick, "aria-label", known ? texts.tricks.toPlayer : null);
     setAttribute(this.#trick, "title", known ? texts.tricks.toPlayer : null);
     // One at a time, since a phone has little room: the trick comes before the next turn.

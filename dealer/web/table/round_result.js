@@ -22,7 +22,9 @@ import { handsOf } from "./showdown.js";
 
 export class RoundResult {
   #given;
-  #winner = element("p", { class: "winner" });
+  #says = element("span");
+  #ahead = element("small");
+  #winner = element("p", { class: "winner" }, this.#says, this.#ahead);
   #scores;
   #pot;
 
@@ -46,7 +48,7 @@ export class RoundResult {
    * @param {any} table
    */
   draw(round, table) {
-    const { texts, nameOf, ruleOf } = this.#given;
+    const { texts, nameOf, ruleOf, words } = this.#given;
     const rule = ruleOf();
     /** @type {{ unit: string | null, scores: any[] }} */
     const { unit, scores } = round === null ? { unit: null, scores: [] }
@@ -55,13 +57,25 @@ export class RoundResult {
     const totals = new Map(rule?.points === undefined ? [] : scores.map(
       ({ seat, value }) => [seat, totalBefore(table, seat, value)]));
     const goesOn = [...totals.values()].some((total) => total !== 0);
+    const after = ({ seat, value }) => (totals.get(seat) ?? 0) + value;
+    const sign = rule?.best === "most" ? -1 : 1;
+    if (goesOn) scores.sort((a, b) => sign * (after(a) - after(b)));
     const winners = scores.filter(({ best }) => best).map(({ seat }) => nameOf(seat));
     const hands = unit === null && scores.length > 0;
     this.#winner.hidden = winners.length === 0 && !hands;
     this.#scores.hidden = scores.length === 0;
     this.#pot.hidden = !hands;
-    setText(this.#winner, hands ? this.#wordsOfHands(scores, winners)
-      : texts.winner({ count: winners.length, names: winners }));
+    // Of a game to some points a hand is only a part, until a player has those.
+    const { to = null, best } = rule ?? {};
+    const isPart = to !== null && !scores.some((score) => after(score) >= to);
+    const first = scores.length > 0 ? after(scores[0]) : 0;
+    const leaders = scores.filter((one) => after(one) === first).map(({ seat }) => nameOf(seat));
+    const won = to === null ? winners : leaders;
+    setText(this.#says, hands ? this.#wordsOfHands(scores, winners)
+      : isPart ? texts.hand({ best, names: winners })
+        : texts.winner({ count: won.length, names: won }));
+    setText(this.#ahead, isPart && goesOn ? texts.ahead(
+      { count: leaders.length, names: leaders, score: words.number(first) }) : "");
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(

@@ -39,7 +39,8 @@ export function updateMarks(container, { bot, host, dealer, score }) {
   hosts.hidden = !host;
   deals.hidden = !dealer;
   points.hidden = score === null;
-  setAttribute(points, "data-sign", score === null ? null : number(score));
+  const sign = score === null ? null : texts.marks.points({ score: number(score) });
+  setAttribute(points, "data-sign", sign);
 }
 
 /** The marks in words, joined by commas; empty if there are none. */

@@ -72,7 +72,8 @@ export class Seats {
     updateChip(chip, { seat, name });
     const dealt = this.#page.table.state.round?.stacks[handOf(seat)];
     const folded = folds() && dealt?.length === 0 ? texts.result.fold : null;
-    setAttribute(chip, "data-says", texts.absent[presence] ?? folded);
+    setAttribute(
+      chip, "data-says", texts.absent[presence] ?? folded ?? this.#page.kinds?.get(seat) ?? null);
     setText(title, name);
     setAttribute(title, "title", found.host ? texts.marks.host : null);
     updateMarks(marks, found);

@@ -19,6 +19,7 @@ const RED = ["h", "d"];
  * @property {string} question
  * @property {(suit: { suit: string }) => string} sentence
  * @property {(slot: number) => number | null} playerOf the seat that played a card
+ * @property {(code: string) => { rank: string | null, suit: string | null }} cardOf
  * @property {(phrase: string) => void} say
  */
 
@@ -46,6 +47,19 @@ export class SuitChoice {
       "div", { class: "suits", role: "group", "aria-label": given.question, hidden: true },
       element("p", {}, given.question), ...buttons);
     document.getElementById("middle").append(this.#choice);
+    page.isOff = ({ card }) => this.#isOff(card);
+  }
+
+  /** Whether a card of the hand does not match the last one, for the player in turn. */
+  #isOff(code) {
+    const { table, markers } = this.#page;
+    const last = table.state.round?.stacks[PILE]?.at(-1);
+    if (markers.turn !== table.seat || !last?.card || code === null) return false;
+    const [card, top] = [code, last.card].map(this.#given.cardOf);
+    if (card.rank === null || top.rank === null || this.#fits.test(code)) return false;
+    if (!this.#fits.test(last.card)) return card.rank !== top.rank && card.suit !== top.suit;
+    const said = this.#saidAfter(last.slot)?.key ?? null;
+    return said !== null && card.suit !== said;
   }
 
   draw() {

@@ -1,9 +1,10 @@
 /** Which card of a trick leads, and which suit is followed, in games that say how tricks are won. */
 
-import { cardOf } from "../cards.js";
+import { cardOf, cardSign } from "../cards.js";
+import { table as texts } from "../texts.js";
 import { trumpsOfGame } from "./game.js";
 import { playedBy } from "./history.js";
-import { cardsIn, isTrick, ownCards } from "./selectors.js";
+import { cardsIn, isTrick, nameAt, ownCards } from "./selectors.js";
 
 const RANKS = "23456789TJQKA";
 
@@ -26,6 +27,18 @@ export function leadingCard(table) {
   return best && {
     slot: best.slot, card: best.card, seat: playedBy(table, best.slot)?.seat ?? null,
   };
+}
+
+/**
+ * Who takes the trick, and with which card, in words, once it is whole; null before, and where the
+ * game does not say.
+ *
+ * @param {import("../client.js").RemoteTable} table
+ */
+export function takenBy(table) {
+  const leading = isTrick(table) ? leadingCard(table) : null;
+  if (leading === null || leading.seat === null) return null;
+  return texts.tricks.takes({ name: nameAt(table, leading.seat), card: cardSign(leading.card) });
 }
 
 const suitOf = ({ card }) => (card === null ? null : cardOf(card).suit);

@@ -1,0 +1,43 @@
+/**
+ * What the hands of a showdown are, in words, once all that are left are shown to all. Loaded for
+ * games that compare hands; a module of the page's state would be another one here, so that is given.
+ */
+
+import { handsOf } from "./showdown.js";
+
+/**
+ * @typedef {object} Given
+ * @property {"poker" | "omaha"} rules
+ * @property {string[]} kinds the names of kinds of hands, the lowest first
+ * @property {(stack: string) => boolean} isBoard
+ */
+
+export class ShownHands {
+  #page;
+  #given;
+  #drawn = "";
+
+  /**
+   * @param {any} page its `kinds`, by seats, are kept up to date
+   * @param {Given} given
+   */
+  constructor(page, given) {
+    this.#page = page;
+    this.#given = given;
+  }
+
+  draw() {
+    const { rules, kinds, isBoard } = this.#given;
+    const stacks = this.#page.table.state.round?.stacks ?? {};
+    const hands = Object.keys(stacks).filter((name) => name.startsWith("hand:"));
+    const isOpen = hands.every((name) => stacks[name].every(({ shown }) => shown));
+    const board = Object.keys(stacks).filter(isBoard).flatMap((name) => stacks[name]);
+    const found = isOpen ? handsOf(rules, stacks, board) : [];
+    const named = found.filter(({ kind }) => kind !== null)
+      .map(({ seat, kind }) => /** @type {const} */ ([seat, kinds[kind]]));
+    if (String(named) === this.#drawn) return;
+    this.#drawn = String(named);
+    this.#page.kinds = new Map(named);
+    this.#page.draw();
+  }
+}
