@@ -132,7 +132,7 @@ async def test_a_brief_sentence_covers_neither_the_header_nor_the_next_step(
     before = await box(page.locator("#felt"))
     await page.keyboard.press("h")
     await expect(page.locator("#toast p")).to_be_visible()
-    await expect_seen(page, "#toast p", "#header button", "#header h1", "#tools .primary")
+    await expect_seen(page, "#toast p", "#header button", "#header .title", "#tools .primary")
     assert await box(page.locator("#felt")) == before
 
 
