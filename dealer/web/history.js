@@ -17,7 +17,7 @@ const MOMENT = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+)/;
 const HEX = /([0-9a-f]{32,})/; // keys and the like
 const SHORT = 8; // of their digits are shown
 const CARD = /(?<![^\s])([2-9TJQKA][shdc])(?![^\s,.;]| \()/; // a name has its seat after it
-const WRITTEN = /[:：]/; // before what somebody wrote, which is left as it is
+const WRITTEN = /[:：]/; // before the words of a player, which are left as they are
 const ABOUT = 2; // lines about the table, which come first
 
 const [, table = ""] = /\/tables\/([0-9a-f]{32})\/history$/.exec(location.pathname) ?? [];

@@ -97,7 +97,7 @@ function openRound(next, wanted) {
   control.open(round.moments.length, indexOf(round, version ?? startOf(round)));
 }
 
-/** Where a replay starts that no link tells: with the shuffled deck, if it is shuffled. */
+/** Where a replay starts that no link names: with the shuffled deck, if it is shuffled. */
 const startOf = ({ shuffles, first }) => shuffles.find(({ sealed }) => sealed)?.last ?? first;
 
 function showNoReplay(sentence) {

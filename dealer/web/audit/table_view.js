@@ -59,7 +59,7 @@ export function draw(container, all, options) {
   const whole = grid ? shuffling?.stack ?? wholeDeck(all) : null;
   const shown = stacksShown(all, whole, around);
   arrange(container, shown, whole, around);
-  if (whole === null && shown.has("deck")) { // from then on nobody looks into it
+  if (whole === null && shown.has("deck")) { // from then on it is covered
     shown.set("deck", shown.get("deck").map(({ card }) => ({ card, face: null })));
   }
   const changed = [];
