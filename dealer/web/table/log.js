@@ -22,6 +22,7 @@ export class Log {
     role: "log", "aria-live": "off", "aria-label": texts.log, tabindex: 0, translate: "no",
   });
   #follows = true; // not scrolled away from the end
+  #sizes = new ResizeObserver(() => this.measure()); // a line may grow below what is seen
   #lastAnnounced = 0; // id of a line
 
   constructor(container, page) {
@@ -48,7 +49,7 @@ export class Log {
       top = scrollTop;
       if (!isUp) this.measure();
     }, { passive: true });
-    new ResizeObserver(() => this.measure()).observe(this.#list);
+    this.#sizes.observe(this.#list);
     container.setAttribute("aria-label", texts.log);
     const head = element("div", { class: "log-head" }, element("h2", {}, texts.log), toggle);
     container.append(head, this.#list);
@@ -72,8 +73,12 @@ export class Log {
     // Whose turn it is, is seen at the chips, and only said to those who do not see them.
     reconcile(this.#list, lines.filter(({ kind }) => kind !== "turn"), {
       key: ({ id }) => id,
-      create: ({ at, kind }) => element(
-        "div", { "data-kind": kind }, timeElement(at), element("span", {})),
+      create: ({ at, kind }) => {
+        const item = element(
+          "div", { "data-kind": kind }, timeElement(at), element("span", {}));
+        this.#sizes.observe(item);
+        return item;
+      },
       update: (item, line) => this.#update(item, line),
     });
     this.#announceNew(lines);
