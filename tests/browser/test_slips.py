@@ -62,6 +62,7 @@ async def test_a_gift_is_given_only_after_a_question(two_players: TwoPlayers) ->
     await ada.page.keyboard.press("g")
     await answer(ada.page, "Give")
     await expect(own_hand(bob.page).locator(f'[data-card="{given}"]')).to_be_visible()
+    await ada.holds(2)
     assert name not in await ada.names()
 
 
