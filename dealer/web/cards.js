@@ -31,16 +31,17 @@ const texts = shared.cards;
 
 /** @type {(code: string) => PackCard | null} */
 let cardOfPack = () => null;
-let suits = Object.entries(SUITS).map(([key, sign]) => (
+const STANDARD_SUITS = Object.entries(SUITS).map(([key, sign]) => (
   { phrase: `suit-${key}`, key, sign: sign + AS_TEXT, name: texts.suits[key] }));
+let suits = STANDARD_SUITS;
 
 /**
  * Name and draw cards with a pack from now on, also those that are on the page.
  *
  * @param {(code: string) => PackCard | null} find null for a code that the pack does not have
- * @param {typeof suits} [ofPack] the suits of the pack
+ * @param {typeof STANDARD_SUITS} [ofPack] the suits of the pack
  */
-export function useCardsOf(find, ofPack = suits) {
+export function useCardsOf(find, ofPack = STANDARD_SUITS) {
   cardOfPack = find;
   suits = ofPack;
   for (const element of document.querySelectorAll(".card[data-card]")) {

@@ -252,7 +252,10 @@ async def test_deck_and_discards_stay_while_turns_pass(
             ).to_be_visible()
             await expect(page.locator(".your-turn")).to_be_visible(visible=seat == "2")
             await expect(page.locator(".others-turn")).to_be_visible(visible=seat == "1")
-            await expect(page.locator(".says")).to_be_visible(visible=size == SIDES)
+            says = page.locator(".says")
+            await expect(says).to_be_visible(visible=size == SIDES)
+            turn = page.locator(".your-turn" if seat == "2" else ".others-turn")
+            await expect(says).to_have_text(await turn.inner_text())
             await expect(page.locator(".sorts")).to_be_visible()
             if seat == "2":  # one line, within the felt
                 around, button = (

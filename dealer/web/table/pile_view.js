@@ -1,13 +1,13 @@
 /** One pile as an element: its cards, its name and their number; in the middle, or before a seat. */
 
-import { cardElement, cardName, cardSign, drawCard } from "../cards.js";
+import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { putBeforePlayers } from "../places.js";
 import { table as texts } from "../texts.js";
 import { hasTricks, isColumn, spreadInGame } from "./game.js";
 import { playedBy } from "./history.js";
 import { cardsShown, pileName, seatOfPile, seatsInOrder } from "./selectors.js";
-import { leadingCard, takenBy } from "./trick.js";
+import { leadText, leadingCard } from "./trick.js";
 import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
@@ -56,8 +56,7 @@ export function updatePile(item, page) {
   setAttribute(item, "data-shuffling", shuffling);
   setAttribute(item, "data-drag", state.round !== null && cards.length > 0 ? name : null);
   const leading = trick ? leadingCard(page.table) : null;
-  const leads = leading === null ? null
-    : takenBy(page.table) ?? texts.tricks.leads({ card: cardSign(leading.card) });
+  const leads = trick ? leadText(page.table) : null;
   setAttribute(title, "data-sign", leads);
   setText(title, leads !== null ? "" : name === "deck" ? texts.deck : pileTitle(pileName(name)));
   setAttribute(count, "data-sign", String(cards.length));

@@ -1,6 +1,5 @@
 /** The toolbar: one row with the next step as its filled button, and the rest behind "More…". */
 
-import { cardSign } from "../cards.js";
 import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { BETWEEN_SHUFFLES, actionNamed, disabledReason, isVisible, labelOf } from "./actions.js";
@@ -9,7 +8,7 @@ import { buttonsOfGame, passOfRound, wordOf } from "./game.js";
 import { nextStep, turnLine } from "./next_step.js";
 import { OF_CARDS, cardActions } from "./questions.js";
 import { ownCards, passing } from "./selectors.js";
-import { leadingCard } from "./trick.js";
+import { leadText } from "./trick.js";
 
 /** All buttons, in the order of the row and of the menu. */
 const ROW = [
@@ -59,11 +58,11 @@ export class Toolbar {
   draw() {
     const { count, table } = this.#page;
     this.#chooseNames();
-    const leading = leadingCard(table);
     const line = table.seat === null ? null
-      : turnLine(this.#page) ?? texts.yourHand({ cards: ownCards(table).length });
-    const leads = leading && texts.tricks.leads({ card: cardSign(leading.card) });
-    setText(this.#says, [line, leads].filter(Boolean).join("\n"));
+      : turnLine(this.#page).line ?? texts.yourHand({ cards: ownCards(table).length });
+    // Once a trick is whole, both may be who takes it.
+    const said = new Set([line, leadText(table)].filter(Boolean));
+    setText(this.#says, [...said].join("\n"));
     for (const [name, button] of this.#buttons) {
       const isStep = name === this.#step?.name;
       button.hidden = !this.#names.includes(name) || (!isStep && this.#crowdedOut.has(name));

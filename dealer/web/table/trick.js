@@ -41,6 +41,17 @@ export function takenBy(table) {
   return texts.tricks.takes({ name: nameAt(table, leading.seat), card: cardSign(leading.card) });
 }
 
+/**
+ * Which card leads the trick, or who takes it, in words; null where the game does not say.
+ *
+ * @param {import("../client.js").RemoteTable} table
+ */
+export function leadText(table) {
+  const leading = leadingCard(table);
+  if (leading === null) return null;
+  return takenBy(table) ?? texts.tricks.leads({ card: cardSign(leading.card) });
+}
+
 const suitOf = ({ card }) => (card === null ? null : cardOf(card).suit);
 
 /**
