@@ -1,7 +1,7 @@
 """Real browsers with a real server: every player has a browser context of their own.
 
-A test fails if one of its pages logs an error or a warning, throws, or requests anything from
-another origin.
+A test fails if one of its pages logs an error or a warning, throws, requests anything from another
+origin, or shows at the end what is no text, such as an object.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from playwright.async_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Error,
     Page,
     Request,
     WebError,
@@ -48,6 +49,9 @@ DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
 TIMEOUT_MS = 15_000.0
 """Timeout of every expectation."""
+
+UNMEANT = re.compile(r"\[object |\b(?:undefined|NaN)\b")
+"""What JavaScript makes of a value that is no text."""
 
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -174,6 +178,7 @@ async def page_opener(
     """
     async with AsyncExitStack() as stack:
         recorders: list[ErrorRecorder] = []
+        unmeant: list[str] = []
 
         def record(context: BrowserContext, base: str) -> ErrorRecorder:
             recorders.append(ErrorRecorder(context, base))
@@ -195,11 +200,18 @@ async def page_opener(
                 page = await context.new_page()
             page.context.set_default_timeout(TIMEOUT_MS)
             page.errors = recorder  # type: ignore[attr-defined]
+            stack.push_async_callback(read, page)
             await page.goto(path)
             return page
 
+        async def read(page: Page) -> None:
+            with suppress(Error):  # it was closed, or left
+                shown = await page.evaluate("() => document.body.innerText")
+                unmeant.extend(line for line in shown.splitlines() if UNMEANT.search(line))
+
         yield open_page_
     problems = [problem for one in recorders for problem in one.unexpected()]
+    problems += [f"A page shows {line!r}." for line in unmeant]
     assert not problems, "\n".join(problems)
 
 
