@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser.phones import Phone
 from tests.browser.table_page import expect_log, holds, later_deal, place, tool
-from tests.browser.test_looks import by_touch, seated
+from tests.browser.test_looks import by_touch, deal, seated
 from tests.browser.test_ownership import phones_at
 from tests.harness.server_process import PATIENT
 
@@ -188,19 +188,23 @@ async def test_while_cards_are_passed_nothing_else_is_offered(open_page: Any, se
     await expect(tool(ada.page, "Play")).to_be_visible()
 
 
+OF_TWO = {"game": "hearts", "deck": ["2h", "3h", "4h", "5h"]}
+
+
+async def take_the_hand(ada: Any, bob: Any) -> None:
+    """One card each; Ada takes both, and the hand is over."""
+    await deal([ada, bob], 1)
+    for player in (ada, bob):
+        await player.play(player.hand)
+    await ada.move("pile:table", to="pile:won:1", count=2)
+    await ada.round_close()
+
+
 async def test_the_sheet_adds_a_hand_to_the_total_before(open_page: Any, server: Any) -> None:
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
-        rules = {"game": "hearts", "deck": ["2h", "3h", "4h", "5h"]}
-        ada, bob = await seated(stack, server, rules=rules)
+        ada, bob = await seated(stack, server, rules=OF_TWO)
         await ada.note(kind="score", text="1:3")
-        await ada.round_open(entropy="house")
-        await ada.shuffle()
-        await ada.deal(1)
-        for player in (ada, bob):
-            await player.until(lambda table: len(table.hand) == 1)
-            await player.play(player.hand)
-        await ada.move("pile:table", to="pile:won:1", count=2)
-        await ada.round_close()
+        await take_the_hand(ada, bob)
         page = await by_touch(open_page, bob)
         rows = page.get_by_role("list", name="Result").get_by_role("listitem")
         # Also once the host's page has noted the totals.
@@ -228,18 +232,10 @@ async def test_a_hand_wins_no_game_to_some_points(
 ) -> None:
     """Ada takes both cards of a hand; the totals say who is first."""
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
-        rules = {"game": "hearts", "deck": ["2h", "3h", "4h", "5h"]}
-        ada, bob = await seated(stack, server, rules=rules)
+        ada, bob = await seated(stack, server, rules=OF_TWO)
         for seat, points in enumerate(before, 1):
             await ada.note(kind="score", text=f"{seat}:{points}")
-        await ada.round_open(entropy="house")
-        await ada.shuffle()
-        await ada.deal(1)
-        for player in (ada, bob):
-            await player.until(lambda table: len(table.hand) == 1)
-            await player.play(player.hand)
-        await ada.move("pile:table", to="pile:won:1", count=2)
-        await ada.round_close()
+        await take_the_hand(ada, bob)
         page = await by_touch(open_page, bob)
         parts = page.locator(".winner > *")
         await expect(parts).to_have_text(list(says))
@@ -251,9 +247,7 @@ async def test_the_discards_become_a_new_deck_but_the_last(open_page: Any, serve
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         deck = ["2s", "2h", "3s", "3h", "4s", "4h", "5s", "5h"]
         ada, bob = await seated(stack, server, rules={"game": "crazy-eights", "deck": deck})
-        await ada.round_open(entropy="house")
-        await ada.shuffle()
-        await ada.deal(2)
+        await deal([ada, bob], 2)
         await ada.move("deck", to="pile:table", count=4, face="up")
         await ada.note(kind="turn", text="2")
         await ada.transfer_host(2)
@@ -281,12 +275,8 @@ async def test_hands_of_a_showdown_are_named_and_cannot_be_folded(
 ) -> None:
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         ada, bob = await seated(stack, server, rules={"game": "holdem"})
-        await ada.round_open(entropy="house")
-        await ada.shuffle()
-        await ada.deal(2)
+        await deal([ada, bob], 2)
         await ada.move("deck", to="pile:board", count=5, face="up")
-        for player in (ada, bob):
-            await player.until(lambda table: None not in table.hand and len(table.hand) == 2)
         await ada.show(ada.hand)
         page = await by_touch(open_page, bob)
         says = page.locator(".seats .chip")

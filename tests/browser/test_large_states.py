@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from dealer.cli.demo_game import play
@@ -79,25 +80,28 @@ APART = """() => {
 
 
 @pytest.fixture(scope="module")
-def replayed() -> dict[str, str]:
+def finished() -> dict[str, str]:
     """The id of the finished game, once one was played."""
     return {}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def replayed(server: ServerProcess, finished: dict[str, str]) -> str:
+    """The id of a finished game."""
+    if not finished:
+        finished["table"] = await play(server.url, lambda message: None)
+    return finished["table"]
 
 
 @pytest.mark.parametrize("letters", [100, 150, 200])
 @pytest.mark.parametrize("size", [(320, 568), SMALL, LOW, TABLET, DESKTOP])
 async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_top_of_the_deck(
     open_page: OpenPage,
-    server: ServerProcess,
-    replayed: dict[str, str],
+    replayed: str,
     size: tuple[int, int],
     letters: int,
 ) -> None:
-    if not replayed:
-        replayed["table"] = await play(server.url, lambda message: None)
-    page = await shown(
-        open_page, f"/tables/{replayed['table']}/audit#round=1&step=17", size, letters
-    )
+    page = await shown(open_page, f"/tables/{replayed}/audit#round=1&step=17", size, letters)
     await expect(page.get_by_text(re.compile("^Swap 18 "))).to_be_visible()
     await page.locator("#replay").evaluate("(one) => one.scrollIntoView({ block: 'start' })")
     await page.wait_for_function(APART)
@@ -122,8 +126,7 @@ async def test_the_controls_of_a_replay_cover_neither_the_sentence_nor_the_top_o
 @pytest.mark.parametrize("size", [SMALL, LOW, DESKTOP])
 async def test_the_verdict_is_seen_as_a_whole_with_the_way_to_the_replay(
     open_page: OpenPage,
-    server: ServerProcess,
-    replayed: dict[str, str],
+    replayed: str,
     size: tuple[int, int],
     letters: int,
 ) -> None:
@@ -131,9 +134,7 @@ async def test_the_verdict_is_seen_as_a_whole_with_the_way_to_the_replay(
     There is one button to start it, and what explains the verdict is folded. The first cards are
     seen, too, and the controls do not lie on them.
     """
-    if not replayed:
-        replayed["table"] = await play(server.url, lambda message: None)
-    page = await shown(open_page, f"/tables/{replayed['table']}/audit", size, letters)
+    page = await shown(open_page, f"/tables/{replayed}/audit", size, letters)
     await expect(page.locator("#verdict-tally")).to_contain_text("6 of 7 checks passed")
     await expect_seen(page, "#verdict-title", "#verdict-tally", "#verdict-words")
     words, tally = [
@@ -155,12 +156,10 @@ async def test_the_verdict_is_seen_as_a_whole_with_the_way_to_the_replay(
 
 @pytest.mark.parametrize("size", [SMALL, (390, 844), LOW, TABLET, DESKTOP])
 async def test_the_table_of_a_replay_is_seen_with_its_controls(
-    open_page: OpenPage, server: ServerProcess, replayed: dict[str, str], size: tuple[int, int]
+    open_page: OpenPage, replayed: str, size: tuple[int, int]
 ) -> None:
     """At every moment, without scrolling, and the controls are where a thumb is."""
-    if not replayed:
-        replayed["table"] = await play(server.url, lambda message: None)
-    page = await shown(open_page, f"/tables/{replayed['table']}/audit", size, 100)
+    page = await shown(open_page, f"/tables/{replayed}/audit", size, 100)
     await expect(page.locator("#verdict-tally")).to_be_visible()
     await page.locator("#replay").evaluate("(one) => one.scrollIntoView({ block: 'start' })")
     for chapter in await page.locator("#chapters button").all():
@@ -182,11 +181,9 @@ async def test_the_table_of_a_replay_is_seen_with_its_controls(
 
 @pytest.mark.parametrize("size", [SMALL])
 async def test_the_letters_of_the_chart_grow_with_the_text(
-    open_page: OpenPage, server: ServerProcess, replayed: dict[str, str], size: tuple[int, int]
+    open_page: OpenPage, replayed: str, size: tuple[int, int]
 ) -> None:
-    if not replayed:
-        replayed["table"] = await play(server.url, lambda message: None)
-    path = f"/tables/{replayed['table']}/audit#round=1&step=17"
+    path = f"/tables/{replayed}/audit#round=1&step=17"
     sizes: list[float] = []
     for letters in (100, 150, 200):
         # Like a browser that has this size from the beginning.

@@ -61,6 +61,16 @@ async def seated(stack: AsyncExitStack, server: ServerProcess, **opened: Any) ->
     return tables
 
 
+async def deal(players: list[RemoteTable], cards: int) -> None:
+    """The host, who is the first of them, deals so many cards to each, which all of them see."""
+    host = players[0]
+    await host.round_open(entropy="house")
+    await host.shuffle()
+    await host.deal(cards)
+    for player in players:
+        await player.until(lambda table: len(table.hand) == cards and None not in table.hand)
+
+
 async def by_touch(open_page: OpenPage, player: RemoteTable) -> Page:
     """A page on a phone that takes over the seat of a client."""
     path = f"/tables/{player.id}#seat={player.token}"
@@ -171,9 +181,7 @@ async def test_the_turn_passes_on_by_playing_and_comes_back(
 ) -> None:
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         ada, bob = await seated(stack, server, rules={"game": "spades"})
-        await ada.round_open(entropy="house")
-        await ada.shuffle()
-        await ada.deal(13)
+        await deal([ada, bob], 13)
         await ada.note(kind="turn", text="2")
         page = await phone(open_page, f"/tables/{ada.id}#seat={bob.token}", (390, 844))
         await expect(page.locator("#own[data-turn]")).to_be_visible()
@@ -214,9 +222,7 @@ async def test_a_pile_that_waits_for_its_first_card_is_not_drawn(
 ) -> None:
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         ada, bob = await seated(stack, server, rules={"game": "holdem"})
-        await ada.round_open(entropy="house")
-        await ada.shuffle()
-        await ada.deal(2)
+        await deal([ada, bob], 2)
         page = await by_touch(open_page, bob)
         await expect(place(page, "pile:board")).to_be_visible()
         await expect(place(page, "pile:discard")).to_be_hidden()
@@ -310,9 +316,7 @@ async def test_a_turn_passes_on_by_playing_in_a_game_of_tricks(
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         for game, shown in (("spades", False), ("crazy-eights", True)):
             ada, bob = await seated(stack, server, rules={"game": game})
-            await ada.round_open(entropy="house")
-            await ada.shuffle()
-            await ada.deal(3)
+            await deal([ada, bob], 3)
             await bob.note(kind="turn", text="2")
             page = await by_touch(open_page, bob)
             await expect(page.locator("#own[data-turn]")).to_be_visible()
@@ -330,9 +334,7 @@ async def test_the_sheet_of_a_round_has_a_row_of_its_own(
 ) -> None:
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         ada, bob = await seated(stack, server, rules={"game": "holdem"})
-        await ada.round_open(entropy="house")
-        await ada.shuffle()
-        await ada.deal(2)
+        await deal([ada, bob], 2)
         await ada.round_close()
         page = await by_touch(open_page, bob)
         await page.set_viewport_size({"width": size[0], "height": size[1]})
