@@ -106,4 +106,4 @@ async def test_a_broadcast_at_two_nodes_that_are_killed_shows_nothing_early(tmp_
     figures = await watch_while_killed(tmp_path, faults=5, seed=4)
     assert figures.faults == []
     assert min(figures.kills, figures.taken_back, figures.resumed, figures.refused) > 0
-    assert figures.shown > 2 * figures.events > 100
+    assert figures.shown >= 2 * figures.events > 200  # by both; more where one began again
