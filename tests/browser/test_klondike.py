@@ -186,3 +186,9 @@ async def test_a_tableau_keeps_its_places_and_its_runs_move(open_page: Any) -> N
     await phone.see("pile:2", top)
     assert (await phone.shown("pile:2"))[-2:] == run
     await expect(columns[0].locator(".card")).to_have_count(0)
+
+    # On its side the phone has a line above the tools, which has nothing to say of an empty hand.
+    await page.set_viewport_size({"width": 844, "height": 390})
+    await expect(phone.stack("deck")).to_be_visible()
+    await expect(page.locator("#tools")).to_be_visible()
+    await expect(page.locator(".says")).to_be_hidden()

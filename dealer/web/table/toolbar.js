@@ -58,8 +58,9 @@ export class Toolbar {
   draw() {
     const { count, table } = this.#page;
     this.#chooseNames();
+    const cards = ownCards(table).length;
     const line = table.seat === null ? null
-      : turnLine(this.#page).line ?? texts.yourHand({ cards: ownCards(table).length });
+      : turnLine(this.#page).line ?? (cards > 0 ? texts.yourHand({ cards }) : null);
     // Once a trick is whole, both may be who takes it.
     const said = new Set([line, leadText(table)].filter(Boolean));
     setText(this.#says, [...said].join("\n"));
