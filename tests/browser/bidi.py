@@ -112,6 +112,9 @@ class FirefoxWindow:
             raise BrowserError(answer["exceptionDetails"]["text"])
         return json.loads(answer["result"]["value"])
 
+    async def tap(self, at: Point) -> None:
+        await self._act(self._finger.tap(at))
+
     async def press(self, at: Point) -> None:
         await self._act(self._finger.press(at))
 

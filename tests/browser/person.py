@@ -155,8 +155,7 @@ class Person:
         return Point(found["x"], found["y"])
 
     async def tap(self, role: str, pattern: str) -> None:
-        await self.window.press(await self.place(role, pattern))
-        await self.window.lift()
+        await self.window.tap(await self.place(role, pattern))
 
     async def open_sheet(self, card: str) -> None:
         """Open the sheet of a card of the hand, by a long press or a right click."""

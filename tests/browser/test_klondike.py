@@ -74,9 +74,7 @@ class Player:
         """Send a card to the pile of its suit by tapping it twice."""
         card = self.phone.stack(stack).locator(f'[data-card="{code}"]')
         at = await middle(card)
-        for _ in range(2):
-            await self.phone.fingers.press(at)
-            await self.phone.fingers.lift()
+        await self.phone.fingers.tap_at(at, times=2)
         await self.phone.see(f"pile:{code[1]}", code)
         below = self.cards(stack).last
         if stack in COLUMNS and await below.count():

@@ -346,8 +346,7 @@ async def test_a_sheet_is_dismissed_outside_of_it_and_by_back(game: Game) -> Non
     bob, page = game.bob, game.bob.page
     url = page.url
     await bob.open_sheet(bob.card(0))
-    await bob.fingers.press(Point(5, 5))
-    await bob.fingers.lift()
+    await bob.fingers.tap_at(Point(5, 5))
     await expect(bob.sheet).to_have_count(0)
     for _ in range(2):
         await bob.open_sheet(bob.card(0))

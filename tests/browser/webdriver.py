@@ -68,6 +68,9 @@ class WebKitWindow:
         self._problems += found
         return json.loads(answer)
 
+    async def tap(self, at: Point) -> None:
+        await self._send("actions", actions=self._mouse.tap(at))
+
     async def press(self, at: Point) -> None:
         await self._send("actions", actions=self._mouse.press(at))
 
@@ -78,8 +81,7 @@ class WebKitWindow:
         await self._send("actions", actions=self._mouse.lift())
 
     async def right_click(self, at: Point) -> None:
-        await self._send("actions", actions=self._mouse.press(at, button=2))
-        await self._send("actions", actions=self._mouse.lift(button=2))
+        await self._send("actions", actions=self._mouse.tap(at, button=2))
 
     async def type(self, text: str) -> None:
         await self._send("actions", actions=key_actions(text))

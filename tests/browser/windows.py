@@ -43,6 +43,9 @@ class Window(Protocol):
         Raises `BrowserError`.
         """
 
+    async def tap(self, at: Point) -> None:
+        """Press and lift in one command: on a busy machine two would be a long press at times."""
+
     async def press(self, at: Point) -> None:
         """Put the finger, or the button of the mouse, down."""
 
@@ -78,6 +81,10 @@ class Pointer:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._at = Point(0, 0)
+
+    def tap(self, at: Point, button: int = 0) -> list[dict[str, Any]]:
+        (pressed,), (lifted,) = self.press(at, button), self.lift(button)
+        return [pressed | {"actions": pressed["actions"] + lifted["actions"]}]
 
     def press(self, at: Point, button: int = 0) -> list[dict[str, Any]]:
         self._at = at
@@ -130,6 +137,9 @@ class ChromiumWindow:
             return json.loads(await self._page.evaluate(script_of_call(function, arguments)))
         except Error as error:
             raise BrowserError(str(error)) from None
+
+    async def tap(self, at: Point) -> None:
+        await self._fingers.tap_at(at)
 
     async def press(self, at: Point) -> None:
         await self._fingers.press(at)
