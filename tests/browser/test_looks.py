@@ -160,9 +160,10 @@ async def test_the_card_that_leads_is_named_and_its_player_gets_the_trick(
     await expect(leading).to_have_count(1)
     await expect(leading).to_have_attribute("data-card", code)
     says = place(page, "pile:table").locator(".name")
-    await expect(says).to_have_attribute("data-sign", re.compile("takes it: "))
+    took = re.compile("You take it: " if seat == 4 else " takes it: ")
+    await expect(says).to_have_attribute("data-sign", took)
     line = page.locator(".your-turn" if seat == 4 else ".others-turn")
-    await expect(line).to_have_text(re.compile("^Take the trick" if seat == 4 else "takes it: "))
+    await expect(line).to_have_text(re.compile("^Take the trick") if seat == 4 else took)
     # People may say otherwise: all players are offered, too.
     await expect(page.get_by_role("button", name="Trick to a player…")).to_be_visible()
     # It is the winner's step, and any player can do it.

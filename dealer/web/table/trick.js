@@ -38,7 +38,9 @@ export function leadingCard(table) {
 export function takenBy(table) {
   const leading = isTrick(table) ? leadingCard(table) : null;
   if (leading === null || leading.seat === null) return null;
-  return texts.tricks.takes({ name: nameAt(table, leading.seat), card: cardSign(leading.card) });
+  const card = cardSign(leading.card);
+  return leading.seat === table.seat ? texts.tricks.youTake({ card })
+    : texts.tricks.takes({ name: nameAt(table, leading.seat), card });
 }
 
 /**
