@@ -92,6 +92,40 @@ async def still(
     return after
 
 
+@pytest.mark.parametrize("size", [(360, 640), (390, 844)])
+async def test_players_with_points_and_won_cards_have_room_beside_each_other(
+    open_page: OpenPage, server: ServerProcess, size: tuple[int, int]
+) -> None:
+    async with seated(server, "hearts") as tables:
+        ada = tables[0]
+        await ada.deal(13)
+        for seat, table in enumerate(tables, 1):
+            await table.until(lambda one: len(one.hand) == 13)
+            await table.play(table.hand)
+            await ada.note(kind="score", text=f"{seat}:{10 * seat}")
+        for seat, count in enumerate((4, 20, 20, 8), 1):
+            await ada.move("pile:table", to=f"pile:won:{seat}", count=count)
+        page = await at_seat(open_page, ada, size)
+        await expect(page.locator(".seats .before .card")).to_have_count(3)
+        await expect(page.locator(".others-turn")).to_have_text("All cards are played")
+        await page.evaluate(DRAWN)
+        edges = await page.locator(".seats > li").evaluate_all(
+            """(all) => all.map((one) => {
+              const parts = Array.from(one.querySelectorAll(".chip, .mark, .name, .count, .card"))
+                .filter((part) => part.checkVisibility({ visibilityProperty: true }))
+                .map((part) => part.getBoundingClientRect());
+              return [
+                Math.min(...parts.map(({ left }) => left)),
+                Math.max(...parts.map(({ right }) => right)),
+              ];
+            })"""
+        )
+        for (_, right), (left, _) in itertools.pairwise(edges):
+            assert right <= left + 1, edges
+        assert edges[0][0] >= 5, edges
+        assert edges[-1][1] <= size[0] - 5, edges
+
+
 @pytest.mark.parametrize("size", [PHONE, SIDES, TABLET, DESKTOP])
 async def test_the_trick_stays_in_the_middle(
     open_page: OpenPage, server: ServerProcess, size: tuple[int, int]

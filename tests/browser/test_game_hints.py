@@ -137,7 +137,7 @@ async def test_go_fish_says_to_ask_before_drawing(open_page: Any, server: Any) -
     ada, bob = await phones_at(open_page, server, "go-fish", names=("Ada", "Bob"))
     await ada.page.keyboard.press("w")  # passes the turn on
     says = bob.page.locator(".your-turn")
-    await expect(says).to_have_text("Ask aloud: “Bob, any nines?” If none, draw")
+    await expect(says).to_have_text("Ask aloud for a rank you hold. If none, draw")
     await expect(bob.page.locator("#tools .primary")).to_have_count(0)
     await bob.tap("Draw")
     await bob.player.holds(4)
@@ -243,27 +243,30 @@ async def test_a_hand_wins_no_game_to_some_points(
         await expect(rows.first.locator(".name")).to_have_text(first)
 
 
-async def test_the_discards_become_a_new_deck_but_the_last(open_page: Any, server: Any) -> None:
+@pytest.mark.parametrize("deck", [["2s", "3h", "4d", "5c"], ["2s", "3s", "4s", "5s"]])
+async def test_the_discards_become_a_new_deck_once_no_card_fits(
+    open_page: Any, server: Any, deck: list[str]
+) -> None:
+    fits = deck[1] == "3s"
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
-        deck = ["2s", "2h", "3s", "3h", "4s", "4h", "5s", "5h"]
         ada, bob = await seated(stack, server, rules={"game": "crazy-eights", "deck": deck})
-        await deal([ada, bob], 2)
-        await ada.move("deck", to="pile:table", count=4, face="up")
+        await deal([ada, bob], 1)
+        await ada.move("deck", to="pile:table", count=2, face="up")
         await ada.note(kind="turn", text="2")
         await ada.transfer_host(2)
         page = await by_touch(open_page, bob)
         hint, step = page.locator(".your-turn"), page.locator("#tools .primary")
+        top = place(page, PILE).locator(".card").last
+        last = await top.get_attribute("data-card") or ""
+        await expect(page.locator("#hand [data-off] .card")).to_have_count(0 if fits else 1)
+        if fits:
+            await expect(hint).to_contain_text("Match suit or rank")
+            await expect(step).to_have_count(0)
+            return
         await expect(hint).to_have_text("The deck is empty: first the discards are shuffled")
         await expect(step).to_have_text("Shuffle the discards")
-        top = place(page, PILE).locator(".card")
-        last = await top.get_attribute("data-card") or ""
-        hand = await page.locator("#hand .card").evaluate_all(
-            "all => all.map((a) => a.dataset.card)"
-        )
-        dark = page.locator("#hand [data-off] .card")
-        await expect(dark).to_have_count(sum(not {*card} & {*last} for card in hand))
         await step.tap()
-        await holds(page, "deck", 3)
+        await holds(page, "deck", 1)
         await holds(page, PILE, 1)
         await expect(top).to_have_attribute("data-card", last)
         await expect(step).to_have_text("Draw")

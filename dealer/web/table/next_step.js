@@ -28,7 +28,7 @@ export function nextStep(page, names) {
   const step = (name, label = null, before = null) => (
     { name, label: label ?? labelOf(name), before });
   if (isOver(table) && mayDo("closeRound")) return step("closeRound");
-  if (!isSealed(table.state, "deck") && mayDo("shuffle") && isPossible("shuffle")) {
+  if (!isSealed(table.state, "deck") && mayDo("shuffle") && isPossible("shuffle") && !mayPlay(page)) {
     return step("shuffle", renewsDeck(table) ? texts.newDeck : null);
   }
   if (mayDo("deal") && isPossible("deal")) {
@@ -69,11 +69,12 @@ export function turnLine(page) {
   const others = (line) => ({ line, own: false });
   if (turn === seat) {
     if (isIdle || slots.length > 0) return own(texts.yourTurn);
-    const hint = renewsDeck(table) ? texts.newDeckFirst : wordOf("your_turn");
+    const hint = renewsDeck(table) && !mayPlay(page) ? texts.newDeckFirst : wordOf("your_turn");
     if (hint !== null) return own(hint, true);
     return own(hasTricks() ? words.yourTurnTap : texts.yourTurn);
   }
   // While cards are selected the heading has the room: it says how many.
+  if (isIdle && hasTricks() && isOver(table)) return others(words.allPlayed);
   if (isIdle || slots.length > 0 || table.state.seats.length === 1) return others(null);
   if (turn !== null) return others(words.turnOf({ name: nameAt(table, turn) }));
   if (comparesHands()) return others(kinds?.get(seat) ?? null);
@@ -88,6 +89,11 @@ export function turnLine(page) {
   const lead = leadingCardOfGame();
   return others(lead !== null && !begun(table).played ? words.begins({ card: cardSign(lead) })
     : words.anyone);
+}
+
+/** Whether it is this player's turn and a card of theirs fits, so that no new deck is needed yet. */
+function mayPlay({ table, isOff, markers: { turn } }) {
+  return turn === table.seat && isOff !== null && ownCards(table).some((card) => !isOff(card));
 }
 
 /** Whether no card has left the deck. */
