@@ -203,6 +203,9 @@ async def test_a_card_of_the_board_keeps_its_place(
         best = rows.and_(page.locator("[data-best]")).first
         kind = await best.locator(".total").text_content()
         await expect(page.locator(".winner")).to_contain_text(kind or "none")
+        if await best.count() == await page.locator(".scores [data-best]").count():
+            cards = await page.locator(".winner small").inner_text()
+            assert len(cards.split()) == 5
         await expect(page.get_by_text("The table keeps no chips")).to_be_visible()
 
 

@@ -146,7 +146,7 @@ async def test_play_on_from_here_brings_every_card_where_it_lay(open_page, serve
 
     await fingers.tap(page.locator(".badge"))
     sheet = page.get_by_role("dialog")
-    await expect(sheet).to_contain_text("laid out as they lay in deal 1 of an earlier game")
+    await expect(sheet).to_contain_text("laid out as in deal 1 of an earlier game")
     await axe(page)
     source = sheet.get_by_role("link", name="See that deal")
     assert (await source.get_attribute("href") or "").endswith(audit)

@@ -39,6 +39,14 @@ def test_each_module_runs_once_and_has_its_exports_and_its_address(tmp_path: Pat
     assert run(script, main) == ["once", f"1 true 1 {addresses}"]
 
 
+def test_the_command_line_of_a_module_is_left_out(tmp_path: Path) -> None:
+    text = "console.log('page');\n// ——— command line ———\n\nconsole.log('program');\n"
+    assert run(
+        combine(["one.js"], {"one.js": text}.__getitem__, at="one.js"), tmp_path / "a.mjs"
+    ) == ["page"]
+    assert "commandLine" not in StaticFiles()._as_sent("table/main.js").data.decode()
+
+
 @pytest.mark.parametrize(
     "text", ['import "./one.js";', 'export * from "./one.js";', "export default 1;"]
 )

@@ -75,6 +75,24 @@ def test_the_best_five_of_hand_and_board_count() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("hand", "five"),
+    [
+        ("As Jc", "Jc Jh 4d 4c As"),
+        ("4h 4s", "4h 4s 4d 4c Jh"),
+    ],
+)
+def test_the_five_begin_with_the_rank_of_which_there_are_most(hand: str, five: str) -> None:
+    board = [{"card": code} for code in BOARD.split()]
+    stacks = {"hand:1": [{"card": code} for code in hand.split()]}
+    found = run_module(f"""
+        import {{ handsOf }} from {json.dumps(SHOWDOWN)};
+        const [first] = handsOf("poker", {json.dumps(stacks)}, {json.dumps(board)});
+        console.log(JSON.stringify(first.five.map(({{ card }}) => card)));
+    """)
+    assert found == five.split()
+
+
 def test_players_share_the_best_hand() -> None:
     board = "Ts Jh Qd Kc As"
     found = showdown("poker", "2h 3h", "4h 5h", board=board)

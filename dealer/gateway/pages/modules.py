@@ -39,6 +39,8 @@ _LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 _RENAMED = re.compile(r"(\w+) as (\w+)")
 _NAMES = re.compile(r"^export \{(?P<names>[^}]*)\} from ", re.MULTILINE)
 _OWN_ADDRESS = "import.meta.url"
+_COMMAND_LINE = re.compile(r"^// —+ command line —+$.*", re.MULTILINE | re.DOTALL)
+"""The end of a module that is also a program, which a page does not run."""
 
 
 def combine(first: Iterable[str], read: Read, *, at: str) -> str:
@@ -90,7 +92,8 @@ def _wrapped(path: str, text: str, at: str) -> str:
             exports.append(f"{renamed or name}: {source}.{name}")
         return ""
 
-    text = _REEXPORT.sub(passed_on, _IMPORT.sub(binding, re.sub(r"\A#!.*", "", text)))
+    text = _COMMAND_LINE.sub("", re.sub(r"\A#!.*", "", text))
+    text = _REEXPORT.sub(passed_on, _IMPORT.sub(binding, text))
     exports += [found["name"] for found in _EXPORT.finditer(text)]
     text = _EXPORT.sub("", text)
     if left := _LEFT.search(text):

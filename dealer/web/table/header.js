@@ -59,8 +59,9 @@ export class Header {
     setAttribute(this.#say, "hidden", !isVisible(actionNamed("say"), table));
     document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });
     const people = texts.people({ seated: table.seats.size, watching: table.watching });
-    setText(this.#status, statusOf(table));
-    setText(this.#people, ` · ${people}`);
+    const shown = [gameHelp()?.title, statusOf(table), people].filter(Boolean);
+    setText(this.#status, shown[0]);
+    setText(this.#people, ["", ...shown.slice(1)].join(" · "));
   }
 
   /** A player does not leave the page by a slip. */

@@ -61,12 +61,13 @@ export function nextStep(page, names) {
  * @returns {{ line: string | null, own: boolean, hint?: boolean }}
  */
 export function turnLine(page) {
-  const { table, slots, markers: { turn }, kinds } = page;
+  const { table, slots, markers: { turn }, bestHand } = page;
   const { seat } = table;
   const words = texts.whoseTurn;
   const isIdle = table.round === null || ownCards(table).length === 0;
   const own = (line, hint = false) => ({ line, own: true, hint });
   const others = (line) => ({ line, own: false });
+  if (bestHand) return others(bestHand.line);
   if (turn === seat) {
     if (isIdle || slots.length > 0) return own(texts.yourTurn);
     const hint = renewsDeck(table) && !mayPlay(page) ? texts.newDeckFirst : wordOf("your_turn");
@@ -77,14 +78,14 @@ export function turnLine(page) {
   if (isIdle && hasTricks() && isOver(table)) return others(words.allPlayed);
   if (isIdle || slots.length > 0 || table.state.seats.length === 1) return others(null);
   if (turn !== null) return others(words.turnOf({ name: nameAt(table, turn) }));
-  if (comparesHands()) return others(kinds?.get(seat) ?? null);
-  if (!hasTurns() || isOver(table)) return others(null);
+  if (comparesHands() || !hasTurns() || isOver(table)) return others(null);
   if (isTrick(table)) {
     return leadingCard(table)?.seat === seat ? own(texts.tricks.take) : others(takenBy(table));
   }
   const pass = passing(table);
   if (pass !== null) {
-    return pass.done ? others(words.stillPassing) : own(texts.disabled.passCount(pass), true);
+    return pass.done ? others(words.waitsFor({ names: pass.left }))
+      : own(texts.disabled.passCount(pass), true);
   }
   const lead = leadingCardOfGame();
   return others(lead !== null && !begun(table).played ? words.begins({ card: cardSign(lead) })

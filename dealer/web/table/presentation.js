@@ -9,7 +9,7 @@ import {
 } from "./game.js";
 import { offerHelpCard } from "./help_card.js";
 import { playedBy } from "./history.js";
-import { pileName } from "./selectors.js";
+import { nameAt, pileName } from "./selectors.js";
 
 const SHOWN_HANDS = new URL("./shown_hands.js", import.meta.url).href;
 const SUIT_CHOICE = new URL("./suit_choice.js", import.meta.url).href;
@@ -33,8 +33,9 @@ export async function loadPresentation(page, notice) {
 
   function addKinds({ ShownHands }) {
     page.add(new ShownHands(page, {
-      rules: resultRule().of, kinds: texts.result.kinds,
+      rules: resultRule().of, texts: texts.result,
       isBoard: (stack) => isDealtLater(pileName(stack)),
+      nameOf: (seat) => nameAt(page.table, seat),
     }));
     page.draw();
   }

@@ -6,7 +6,7 @@
 
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { resultOf } from "./result.js";
-import { handsOf } from "./showdown.js";
+import { handsOf, wordsOf } from "./showdown.js";
 
 /**
  * @typedef {object} Given
@@ -17,7 +17,8 @@ import { handsOf } from "./showdown.js";
  * @property {(seat: number) => string} nameOf
  * @property {{ list: (texts: string[]) => string, number: (value: number) => string }} words
  * @property {{ cardElement: (code: string) => HTMLElement, cardName: (code: string) => string,
- *   chipElement: () => HTMLElement, updateChip: (chip: any, player: any) => void }} pictures
+ *   cardSign: (code: string) => string, chipElement: () => HTMLElement,
+ *   updateChip: (chip: any, player: any) => void }} pictures
  */
 
 export class RoundResult {
@@ -71,11 +72,12 @@ export class RoundResult {
     const first = scores.length > 0 ? after(scores[0]) : 0;
     const leaders = scores.filter((one) => after(one) === first).map(({ seat }) => nameOf(seat));
     const won = to === null ? winners : leaders;
-    setText(this.#says, hands ? this.#wordsOfHands(scores, winners)
+    setText(this.#says, hands ? wordsOf(scores, texts, nameOf)
       : isPart ? texts.hand({ best, names: winners })
         : texts.winner({ count: won.length, names: won }));
     setText(this.#ahead, isPart && goesOn ? texts.ahead(
-      { count: leaders.length, names: leaders, score: words.number(first) }) : "");
+      { count: leaders.length, names: leaders, score: words.number(first) })
+      : hands && winners.length === 1 ? this.#cardsOf(scores[0].five) : "");
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(
@@ -113,13 +115,9 @@ export class RoundResult {
     return { unit: null, scores: handsOf(rule.of, stacks, board.flatMap((name) => stacks[name])) };
   }
 
-  /** Who has the best hand, or who alone has not folded; otherwise that these are the hands. */
-  #wordsOfHands(hands, names) {
-    const { texts } = this.#given;
-    const best = hands.find((one) => one.best);
-    if (best === undefined) return texts.shown;
-    if (best.kind === null) return texts.last({ name: names[0] });
-    return texts.best({ count: names.length, names, kind: texts.kinds[best.kind] });
+  /** The cards that make the best hand, in signs. */
+  #cardsOf(five) {
+    return five.map(({ card }) => this.#given.pictures.cardSign(card)).join(" ");
   }
 }
 

@@ -1,6 +1,6 @@
 /** The sheet between rounds: what the last one gave each player, and the button of the next one. */
 
-import { cardElement, cardName } from "../cards.js";
+import { cardElement, cardName, cardSign } from "../cards.js";
 import { chipElement, updateChip } from "../chips.js";
 import { element, setText } from "../dom.js";
 import { practiceUrl, tableUrl } from "../server_url.js";
@@ -88,7 +88,8 @@ export class RoundSheet {
         texts: texts.result, ruleOf: resultRule, comparesHands,
         isBoard: (stack) => isDealtLater(pileName(stack)),
         nameOf: (seat) => nameAt(this.#page.table, seat),
-        words: { list, number }, pictures: { cardElement, cardName, chipElement, updateChip },
+        words: { list, number },
+        pictures: { cardElement, cardName, cardSign, chipElement, updateChip },
       });
       this.#title.after(...this.#result.parts);
       this.draw();

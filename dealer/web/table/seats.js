@@ -67,6 +67,7 @@ export class Seats {
     setAttribute(item, "data-presence", presence);
     setAttribute(item, "data-turn", found.turn);
     setAttribute(item, "data-side", place.side);
+    setAttribute(item, "data-best", this.#page.bestHand?.seats.includes(seat) ?? false);
     item.style.setProperty("--index", String(place.index));
     item.style.setProperty("--off", String(place.off));
     updateChip(chip, { seat, name });

@@ -297,7 +297,8 @@ export function nextSeat(table, seat) {
  * played. `seat` is null where no player sits across.
  *
  * @param {RemoteTable} table
- * @returns {{ count: number, seat: number | null, done: boolean } | null}
+ * @returns {{ count: number, seat: number | null, done: boolean, left: string[] } | null} `left`
+ *   are the players who have not passed yet
  */
 export function passing(table) {
   // A practice table may be laid out after the cards were passed.
@@ -308,7 +309,8 @@ export function passing(table) {
   if (pass === null || played || seats.every((seat) => passed.has(seat))) return null;
   const step = { left: 1, right: seats.length - 1, across: seats.length / 2 }[pass.direction];
   const to = seats[(seats.indexOf(table.seat) + step) % seats.length] ?? null;
-  return { count: pass.count, seat: to, done: passed.has(table.seat) };
+  const left = seats.filter((seat) => !passed.has(seat)).map((seat) => nameAt(table, seat));
+  return { count: pass.count, seat: to, done: passed.has(table.seat), left };
 }
 
 /**

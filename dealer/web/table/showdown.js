@@ -1,6 +1,6 @@
 /**
  * The hands that are left at the end of a hand of poker, and the best of them, by the ranks that all
- * these games have. Loaded when a round is over.
+ * these games have. Loaded for games that compare hands.
  */
 
 /** @typedef {{ card: string | null }} Card */
@@ -10,10 +10,12 @@
  * @property {Card[]} hand
  * @property {boolean} best
  * @property {number | null} kind
+ * @property {Card[]} five the cards that count
  */
 
 const HAND = /^hand:([1-9][0-9]*)$/;
 const RANKS = "23456789TJQKA";
+const NONE = { five: [], strength: null };
 const [PAIR, TWO_PAIR, THREE, STRAIGHT, FLUSH, FULL_HOUSE, FOUR, STRAIGHT_FLUSH] =
   [1, 2, 3, 4, 5, 6, 7, 8];
 const BY_COUNTS = {
@@ -22,7 +24,8 @@ const BY_COUNTS = {
 
 /**
  * The hand of each seat of a closed round, the best first; those who folded have none. `kind` is an
- * index of the text `result.kinds`; null for all, and no hand is the best, if cards are missing.
+ * index of the text `result.kinds`; null for all, and no hand is the best, if cards are missing. The
+ * cards of which there are most of a rank are the first of `five`.
  *
  * @param {"poker" | "omaha"} rules
  * @param {Record<string, Card[]>} stacks
@@ -32,29 +35,46 @@ const BY_COUNTS = {
 export function handsOf(rules, stacks, board) {
   const hands = Object.keys(stacks).filter((name) => HAND.test(name)).map((name) => {
     const hand = stacks[name];
-    const strength = hand.length === 0 ? null : strengthOf(rules, hand, board);
-    return { seat: Number(HAND.exec(name)[1]), hand, strength };
+    const { five, strength } = (hand.length > 0 && bestOf(rules, hand, board)) || NONE;
+    return { seat: Number(HAND.exec(name)[1]), hand, five, strength };
   });
   const left = hands.filter(({ hand }) => hand.length > 0);
   const compared = left.length > 1 && left.every(({ strength }) => strength !== null);
   const most = left.map(({ strength }) => strength ?? []).sort(compare).at(-1);
   const order = (a, b) => compare(b.strength ?? [], a.strength ?? [])
     || b.hand.length - a.hand.length || a.seat - b.seat;
-  return hands.sort(order).map(({ seat, hand, strength }) => ({
-    seat, hand,
+  return hands.sort(order).map(({ seat, hand, five, strength }) => ({
+    seat, hand, five,
     best: hand.length > 0 && (left.length === 1 || (compared && compare(strength, most) === 0)),
     kind: compared && strength !== null ? strength[0] : null,
   }));
 }
 
-/** The strength of the best five cards; null if a board is not complete, or a card has no rank. */
-function strengthOf(rules, hand, board) {
+/**
+ * Who has the best hand, or who alone has not folded; otherwise that these are the hands.
+ *
+ * @param {Hand[]} hands
+ * @param {any} texts those of the result
+ * @param {(seat: number) => string} nameOf
+ * @returns {string}
+ */
+export function wordsOf(hands, texts, nameOf) {
+  const [first, ...others] = hands.filter(({ best }) => best);
+  if (first === undefined) return texts.shown;
+  if (first.kind === null) return texts.last({ name: nameOf(first.seat) });
+  const names = [first, ...others].map(({ seat }) => nameOf(seat));
+  return texts.best({ count: names.length, names, kind: texts.kinds[first.kind] });
+}
+
+/** The best five cards and their strength; null if a board is not complete, or a card has no rank. */
+function bestOf(rules, hand, board) {
   const own = rules === "omaha" ? 2 : null;
   if (![0, 5].includes(board.length) || (own !== null && board.length === 0)) return null;
   const fives = own === null ? choose(hand.concat(board), 5)
     : choose(hand, own).flatMap((two) => choose(board, 5 - own).map((three) => two.concat(three)));
-  const strengths = fives.map(strengthOfFive);
-  return strengths.includes(null) ? null : strengths.sort(compare).at(-1) ?? null;
+  const found = fives.map((five) => ({ five: inOrder(five), strength: strengthOfFive(five) }));
+  if (found.some(({ strength }) => strength === null)) return null;
+  return found.sort((a, b) => compare(a.strength, b.strength)).at(-1) ?? null;
 }
 
 /**
@@ -63,7 +83,7 @@ function strengthOf(rules, hand, board) {
  * @param {Card[]} five
  */
 function strengthOfFive(five) {
-  const ranks = five.map(({ card }) => RANKS.indexOf(card?.[0] ?? "-"));
+  const ranks = five.map(rankOf);
   if (ranks.includes(-1)) return null;
   const count = (rank) => ranks.filter((one) => one === rank).length;
   const kinds = [...new Set(ranks)].sort((a, b) => count(b) - count(a) || b - a);
@@ -74,6 +94,12 @@ function strengthOfFive(five) {
     return [isFlush ? STRAIGHT_FLUSH : STRAIGHT, ...top];
   }
   return [isFlush ? FLUSH : BY_COUNTS[kinds.map(count).join("")] ?? 0, ...top];
+}
+
+/** Five cards, those of which there are most of a rank first, then the higher ones. */
+function inOrder(five) {
+  const count = (card) => five.filter((one) => rankOf(one) === rankOf(card)).length;
+  return five.toSorted((a, b) => count(b) - count(a) || rankOf(b) - rankOf(a));
 }
 
 /** Every choice of `count` of the cards. */
@@ -88,3 +114,5 @@ function compare(a, b) {
   const differs = a.findIndex((value, index) => value !== b[index]);
   return differs === -1 ? a.length - b.length : a[differs] - (b[differs] ?? -1);
 }
+
+const rankOf = ({ card }) => RANKS.indexOf(card?.[0] ?? "-");
