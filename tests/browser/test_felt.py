@@ -204,8 +204,8 @@ async def test_a_card_of_the_board_keeps_its_place(
         kind = await best.locator(".total").text_content()
         await expect(page.locator(".winner")).to_contain_text(kind or "none")
         if await best.count() == await page.locator(".scores [data-best]").count():
-            cards = await page.locator(".winner small").inner_text()
-            assert len(cards.split()) == 5
+            five = await page.locator(".winner small").inner_text()
+            assert len(five.split()) == 5
         await expect(page.get_by_text("The table keeps no chips")).to_be_visible()
 
 
