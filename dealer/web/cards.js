@@ -96,8 +96,11 @@ export function cardSign(code) {
   if (inPack !== null) return inPack.name;
   const { rank, suit, joker, own } = cardOf(code);
   if (own !== null) return own;
-  return joker ? texts.jokers[joker] : shownRank(rank) + SUITS[suit] + AS_TEXT;
+  return joker ? texts.jokers[joker] : shownRank(rank) + suitSign(suit);
 }
+
+/** The sign of a suit. */
+export const suitSign = (suit) => SUITS[suit] + AS_TEXT;
 
 /** The suits of the page's cards, each with the key of the phrase that names it. */
 export const suitsOfCards = () => suits;

@@ -114,6 +114,12 @@ async def holds(page: Page, stack: str, count: int) -> None:
     await expect(shown.locator(f'.count[data-sign="{count}"]').or_(in_replay)).to_have_count(1)
 
 
+async def has_won(page: Page, seat: int, tricks: int) -> None:
+    """Wait until a seat has won this number of tricks, in a game with tricks."""
+    count = place(page, f"pile:won:{seat}").locator(".count")
+    await expect(count).to_have_attribute("data-sign", f"×{tricks}")
+
+
 async def expect_log(page: Page, sentence: str | re.Pattern[str]) -> None:
     """Wait until the log has this sentence."""
     await expect(page.get_by_role("log").get_by_text(sentence).last).to_be_attached()

@@ -68,7 +68,7 @@ async def test_the_bar_says_that_it_waits_for_a_shuffle_and_keeps_its_height(
         await page.keyboard.press("d")
         await expect(page.get_by_role("alert")).not_to_be_empty()
         # Who comes to one with the keyboard sees it.
-        await page.get_by_role("button", name="Show all").focus()
+        await page.get_by_role("button", name="Log", exact=True).focus()
         in_bar = page.locator("#tools :focus")
         while await in_bar.count() == 0:
             await page.keyboard.press("Tab")

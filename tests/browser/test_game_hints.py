@@ -19,6 +19,7 @@ from tests.harness.server_process import PATIENT
 pytestmark = pytest.mark.reuse_pages
 
 PILE = "pile:table"
+SIGNS = {"s": "♠", "h": "♥", "d": "♦", "c": "♣"}
 KIND = re.compile("^(high card|a |two |three |four )")
 """What a hand of poker is."""
 
@@ -126,6 +127,9 @@ async def test_cards_that_do_not_follow_suit_are_darker(open_page: Any, server: 
         hand = await phone.hand()
         follows = {card for card in hand if card[1] == led[1]}
         assert await off_suit(phone) == (set(hand) - follows if follows else set())
+        if phone is bob and follows:
+            turn = re.compile(f"^Your turn: follow {SIGNS[led[1]]}")
+            await expect(phone.page.locator(".your-turn")).to_have_text(turn)
     assert await off_suit(ada) == set()  # who has played has nothing to follow
     # A darker card can be played, too: people decide.
     dark = await off_suit(bob)
@@ -292,3 +296,22 @@ async def test_hands_of_a_showdown_are_named_and_cannot_be_folded(
         await expect(says).to_have_attribute("data-says", KIND)
         await expect(page.locator(".others-turn")).to_contain_text("the best hand: ")
         await expect(tool(page, "Fold")).to_be_hidden()
+
+
+async def test_in_a_showdown_a_hand_is_shown_with_one_tap(open_page: Any, server: Any) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "holdem"})
+        await deal([ada, bob], 2)
+        await ada.move("deck", to="pile:board", count=5, face="up")
+        await ada.note(kind="turn", text="1")
+        page = await by_touch(open_page, bob)
+        step, line = page.locator("#tools .primary"), page.locator(".your-turn")
+        await expect(page.locator(".others-turn")).to_have_text("Ada’s turn")
+        await expect(tool(page, "Show")).to_have_attribute("aria-disabled", "true")
+        await ada.show(ada.hand)
+        await expect(line).to_have_text("Show your cards or fold")
+        await expect(page.locator("[data-turn]")).to_have_count(0)
+        await expect(step).to_have_text("Show")
+        await step.tap()
+        await expect(page.locator("#hand [data-shown]")).to_have_count(2)
+        await expect(page.locator(".others-turn")).to_contain_text("the best hand: ")

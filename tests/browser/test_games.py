@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.phones import Phone, Phones, open_phone, tricks
-from tests.browser.table_page import holds, later_deal, own_hand, shown_link, tool
+from tests.browser.table_page import has_won, holds, later_deal, own_hand, shown_link, tool
 
 RANKS = "A23456789TJQK"
 
@@ -49,6 +49,8 @@ async def test_hearts(open_page: Any) -> None:
         await phone.player.expect_log(re.compile(rf"^You got .+, .+ and .+ from {giver}\.$"))
     leader = await holder(table, "2c")
     await expect(leader.page.locator("#own[data-turn]")).to_be_visible()
+    await expect(leader.page.locator(".your-turn")).to_have_text(re.compile("^Your turn: lead 2♣"))
+    await expect(leader.page.locator("#hand [data-slot]:not([data-off])")).to_have_count(1)
     await take_back_a_wrong_card(table, leader)
 
     def card_of(hand: Sequence[str], suit: str | None) -> str:
@@ -60,7 +62,7 @@ async def test_hearts(open_page: Any) -> None:
     await table.finish()
     for seat, count in won.items():
         if count:
-            await holds(table.host.page, f"pile:won:{seat}", 4 * count)
+            await has_won(table.host.page, seat, count)
     await expect_hearts_result(table)
 
 

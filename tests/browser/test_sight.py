@@ -99,7 +99,7 @@ async def test_labels_have_letters_of_12_pixels(
         page = await at_seat(open_page, tables[3], size)
         await expect(own_cards(page)).to_have_count(13)
         assert await page.evaluate(SMALL_LETTERS) == []
-        await page.get_by_role("button", name="Show all").tap()
+        await page.get_by_role("button", name="Log", exact=True).tap()
         assert await page.evaluate(SMALL_LETTERS) == []
 
 
@@ -137,7 +137,7 @@ async def test_the_log_of_a_phone_on_its_side_leaves_the_hand(
 ) -> None:
     page = await phone(open_page, await hearts(server), (844, 390))
     await expect(own_cards(page)).to_have_count(12)
-    await page.get_by_role("button", name="Show all").tap()
+    await page.get_by_role("button", name="Log", exact=True).tap()
     await expect(page.locator("#log > *").nth(-4)).to_be_in_viewport(ratio=1)
     log = await page.locator("#log-panel").bounding_box()
     hand = await own_cards(page).last.bounding_box()

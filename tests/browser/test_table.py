@@ -282,7 +282,7 @@ async def test_the_number_of_cards_is_reset_after_its_use(two) -> None:
 async def test_the_log_unfolds_over_the_table_on_a_phone(dealt) -> None:
     ada, _ = dealt
     await resize(ada, (PHONE["width"], PHONE["height"]))
-    middle, unfold = ada.locator("#middle"), ada.get_by_role("button", name="Show all")
+    middle, unfold = ada.locator("#middle"), ada.get_by_role("button", name="Log", exact=True)
     await expect(unfold).to_be_visible()  # the layout of a phone
     before = await middle.bounding_box()
     await unfold.click()

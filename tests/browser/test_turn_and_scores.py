@@ -109,7 +109,7 @@ async def test_hearts_of_three_has_the_two_of_clubs_and_its_scores_run(open_page
     for phone in table.players:
         rows = phone.page.get_by_role("list", name="Result").get_by_role("listitem")
         await expect(rows).to_have_count(3)
-        heading = phone.page.get_by_role("heading", name="Round 1 is over · to 100")
+        heading = phone.page.get_by_role("heading", name="Round 1 is over · game to 100")
         await expect(heading).to_be_visible()
         await expect(rows.nth(0)).to_contain_text("0 points")
         await expect(rows.nth(1)).to_contain_text("26 points")
@@ -134,6 +134,6 @@ async def test_a_reload_needs_no_welcome(open_page, server) -> None:
     await page.goto(address)
     await expect(page.get_by_text("Welcome back to seat 1")).to_be_visible()
     fingers = await Fingers.on(page)
-    await fingers.tap(page.get_by_role("button", name="Show all"))
+    await fingers.tap(page.get_by_role("button", name="Log", exact=True))
     await expect(page.get_by_role("button", name="Show less")).to_be_visible()
     await expect(tool(page, "Draw")).to_be_visible()

@@ -6,6 +6,8 @@ import { audit as texts } from "../texts.js";
 import { sentenceOf } from "./sentences.js";
 
 let shown = { round: null, viewer: null, lines: [] };
+/** @type {ResizeObserver | null} */
+let observer = null;
 
 /** The lines of a round: { first, last, at, sentence }, the first two as indices of moments. */
 export function historyOf(round, viewer) {
@@ -32,7 +34,13 @@ export function showHistory(round, index, viewer) {
   const current = lines.findIndex(({ first, last }) => first <= index && index <= last);
   if (lines[current].node.hasAttribute("aria-current")) return;
   lines.forEach(({ node }, n) => setAttribute(node, "aria-current", n === current ? "true" : null));
-  const { offsetTop, offsetHeight } = lines[current].node;
+  scrollToCurrent();
+}
+
+/** Put the current line in the middle; lines are longer or shorter when the page's width changes. */
+function scrollToCurrent() {
+  const { offsetTop = 0, offsetHeight = 0 } =
+    shown.lines.find(({ node }) => node.hasAttribute("aria-current"))?.node ?? {};
   byId("history").scrollTop = offsetTop - (byId("history").clientHeight - offsetHeight) / 2;
 }
 
@@ -44,5 +52,7 @@ function build(round, viewer) {
       element("span", {}, line.sentence)),
   }));
   byId("history-lines").replaceChildren(...lines.map(({ node }) => node));
+  observer ??= new ResizeObserver(scrollToCurrent);
+  observer.observe(byId("history"));
   shown = { round, viewer, lines };
 }

@@ -15,8 +15,8 @@ import {
   suitPattern, turnsOnto, wordOf,
 } from "./game.js";
 import {
-  cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, passing, pileName, wonBy,
-  wonPile,
+  cardsIn, handOf, isAllowed, isSealed, isShowdown, nextSeat, otherSeats, ownCards, passing,
+  pileName, wonBy, wonPile,
 } from "./selectors.js";
 import { canTakeBack, takeBack } from "./take_back.js";
 
@@ -70,6 +70,10 @@ const enoughToPass = ({ table, slots }) => {
   return pass === null || slots.length === pass.count ? null : reasons.passCount(pass);
 };
 const hasSelection = ({ slots }) => (slots.length === 0 ? reasons.noneSelected : null);
+/** The selected cards; in a showdown, without a selection, all of the hand. */
+const slotsToShow = ({ table, slots }) => (slots.length > 0 || !isShowdown(table) ? slots
+  : ownCards(table).filter(({ shown }) => !shown).map(({ slot }) => slot));
+const hasSomeToShow = (context) => hasSelection({ slots: slotsToShow(context) });
 const hasCards = ({ table }) => (ownCards(table).length === 0 ? reasons.emptyHand : null);
 const deckNotEmpty = ({ table }) =>
   (cardsIn(table.state, "deck").length === 0 ? reasons.emptyDeck : null);
@@ -135,8 +139,8 @@ export const ACTIONS = [
   action("give", "g", "give", [...hand, hasOthers],
     ({ table, slots }, to) => table.give(slots, { to }),
     ({ table, ask, slots }) => ask.recipient(slots, otherSeats(table))),
-  action("show", "h", "show", hand,
-    ({ table, slots }) => table.show(slots)),
+  action("show", "h", "show", [seated, ...play, hasCards, hasSomeToShow],
+    (context) => context.table.show(slotsToShow(context))),
   action("putBack", "r", "return", hand,
     ({ table, slots }) => table.returnCards(slots)),
   action("takeBack", "u", "take_back", [...play, lastMoveIsOwn],

@@ -10,7 +10,7 @@ import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { marksElement, marksOf, marksText, updateMarks } from "./seat_marks.js";
 import { cardsShown, handOf, nameAt, pilesOfSeat, shownRound } from "./selectors.js";
-import { isOffSuit, suitToFollow } from "./trick.js";
+import { cardToLead, isOffSuit, suitToFollow } from "./trick.js";
 
 const SORT_KEYS = { suit: "t", rank: "n" };
 
@@ -34,6 +34,7 @@ export class Hand {
   #seen = new Set(); // the slots that were drawn before
   #focus = null; // the slot that the Tab key reaches
   #suit = null; // the one to follow in the trick
+  #lead = null; // the one card that may be led
 
   constructor(container, page) {
     this.#page = page;
@@ -77,6 +78,7 @@ export class Hand {
     const round = shownRound(table.state);
     const cards = table.seat === null ? [] : cardsShown(table.state, handOf(table.seat));
     this.#suit = table.seat === null ? null : suitToFollow(table);
+    this.#lead = table.seat === null ? null : cardToLead(table);
     this.#shown = order.arrange(round?.number ?? null, cards);
     if (table.round === null) selected.clear();
     const present = new Set(this.slots);
@@ -192,7 +194,8 @@ export class Hand {
     setAttribute(option, "aria-label", name);
     setAttribute(option, "title", name);
     setAttribute(option, "data-shown", shown);
-    setAttribute(option, "data-off", (this.#page.isOff ?? isOffSuit)(card, this.#suit));
+    setAttribute(option, "data-off", this.#lead === null
+      ? (this.#page.isOff ?? isOffSuit)(card, this.#suit) : card.card !== this.#lead);
     setAttribute(option, "aria-selected", String(this.#page.selected.has(card.slot)));
     setAttribute(option, "tabindex", card.slot === this.#focus ? 0 : -1);
   }

@@ -90,6 +90,8 @@ async function showLink(page, { title, intro, shared = false, opened = leaveOpen
     shares ? element("button", {
       class: "primary share", type: "button", autofocus: true, onclick: share,
     }, texts.links.share) : "",
+    local ? element("details", { class: "local" },
+      element("summary", {}, texts.inviteLocalOnly), element("p", {}, texts.inviteFromOthers)) : "",
     picture(link, texts.links.qrCode),
     element("p", {}, intro),
     element("div", { class: "line" }, address,
@@ -97,8 +99,6 @@ async function showLink(page, { title, intro, shared = false, opened = leaveOpen
         class: shares ? null : "primary", type: "button", autofocus: !shares, onclick: copy,
       }, texts.copy)),
     status,
-    local ? element("details", { class: "muted" },
-      element("summary", {}, texts.inviteLocalOnly), element("p", {}, texts.inviteFromOthers)) : "",
   ];
   await dialog(title, (close) => {
     opened(close);

@@ -33,11 +33,11 @@ export class Log {
       onclick: () => {
         const open = container.classList.toggle("unfolded");
         toggle.setAttribute("aria-expanded", String(open));
-        setText(toggle, open ? texts.showLess : texts.showAll);
+        setText(toggle, open ? texts.showLess : texts.showLog);
         this.#follows = true;
         this.measure();
       },
-    }, texts.showAll);
+    }, texts.showLog);
     this.#list.id = "log";
     let top = 0;
     this.#list.addEventListener("scroll", () => {

@@ -1,6 +1,6 @@
 /** What comes next in a round: the action of the one filled button, and who is to act. */
 
-import { cardSign } from "../cards.js";
+import { cardSign, suitSign } from "../cards.js";
 import { table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible, labelOf, renewsDeck } from "./actions.js";
 import {
@@ -8,8 +8,10 @@ import {
 } from "./game.js";
 import { begun } from "./history.js";
 import { OF_CARDS } from "./questions.js";
-import { cardsIn, isSealed, isTrick, nameAt, ownCards, passing } from "./selectors.js";
-import { leadingCard, takenBy } from "./trick.js";
+import {
+  cardsIn, isSealed, isShowdown, isShown, isTrick, nameAt, notShown, ownCards, passing,
+} from "./selectors.js";
+import { cardToLead, leadingCard, suitToFollow, takenBy } from "./trick.js";
 
 /**
  * The next step for this player, and what its button says; null if there is none. The steps of a
@@ -27,7 +29,9 @@ export function nextStep(page, names) {
   const isPossible = (name) => disabledReason(actionNamed(name), page) === null;
   const step = (name, label = null, before = null) => (
     { name, label: label ?? labelOf(name), before });
-  if (isOver(table) && mayDo("closeRound")) return step("closeRound");
+  const shows = isShowdown(table) && notShown(table).length > 0;
+  if (shows && mayDo("show") && isPossible("show")) return step("show");
+  if (isOver(table) && !shows && mayDo("closeRound")) return step("closeRound");
   if (!isSealed(table.state, "deck") && mayDo("shuffle") && isPossible("shuffle") && !mayPlay(page)) {
     return step("shuffle", renewsDeck(table) ? texts.newDeck : null);
   }
@@ -50,7 +54,7 @@ export function nextStep(page, names) {
     (name) => OF_CARDS.includes(name) && isPossible(name));
   if (ofCards !== undefined) return step(ofCards);
   const draws = buttonsOfGame() === null ? names.includes("draw") : names[0] === "draw";
-  return draws && isPossible("draw") ? step("draw") : null;
+  return draws && !mayPlay(page) && isPossible("draw") ? step("draw") : null;
 }
 
 /**
@@ -68,10 +72,17 @@ export function turnLine(page) {
   const own = (line, hint = false) => ({ line, own: true, hint });
   const others = (line) => ({ line, own: false });
   if (bestHand) return others(bestHand.line);
+  if (isShowdown(table)) {
+    return isIdle || isShown(table, seat) ? others(words.waitsFor({ names: notShown(table) }))
+      : own(words.showOrFold, true);
+  }
   if (turn === seat) {
     if (isIdle || slots.length > 0) return own(texts.yourTurn);
     const hint = renewsDeck(table) && !mayPlay(page) ? texts.newDeckFirst : wordOf("your_turn");
     if (hint !== null) return own(hint, true);
+    const [card, suit] = [cardToLead(table), suitToFollow(table)];
+    if (card !== null) return own(words.lead({ card: cardSign(card) }));
+    if (suit !== null) return own(words.follow({ suit: suitSign(suit) }));
     return own(hasTricks() ? words.yourTurnTap : texts.yourTurn);
   }
   // While cards are selected the heading has the room: it says how many.
@@ -92,9 +103,10 @@ export function turnLine(page) {
     : words.anyone);
 }
 
-/** Whether it is this player's turn and a card of theirs fits, so that no new deck is needed yet. */
-function mayPlay({ table, isOff, markers: { turn } }) {
-  return turn === table.seat && isOff !== null && ownCards(table).some((card) => !isOff(card));
+/** Whether it is this player's turn and a card of theirs fits on the pile: none is drawn yet. */
+export function mayPlay({ table, isOff, markers: { turn } }) {
+  return turn === table.seat && isOff !== null && cardsIn(table.state, "pile:table").length > 0
+    && ownCards(table).some((card) => !isOff(card));
 }
 
 /** Whether no card has left the deck. */

@@ -6,7 +6,7 @@ import { putBeforePlayers } from "../places.js";
 import { table as texts } from "../texts.js";
 import { hasTricks, isColumn, spreadInGame } from "./game.js";
 import { playedBy } from "./history.js";
-import { cardsShown, pileName, seatOfPile, seatsInOrder } from "./selectors.js";
+import { cardsShown, pileName, seatOfPile, seatsInOrder, wonBy } from "./selectors.js";
 import { leadText, leadingCard } from "./trick.js";
 import { pileLabel, pileTitle } from "./wording.js";
 
@@ -59,7 +59,9 @@ export function updatePile(item, page) {
   const leads = trick ? leadText(page.table) : null;
   setAttribute(title, "data-sign", leads);
   setText(title, leads !== null ? "" : name === "deck" ? texts.deck : pileTitle(pileName(name)));
-  setAttribute(count, "data-sign", String(cards.length));
+  const tricks = hasTricks() && wonBy(name) !== null ? cards.length / state.seats.length : 0;
+  const isCounted = tricks > 0 && Number.isInteger(tricks);
+  setAttribute(count, "data-sign", isCounted ? `×${tricks}` : String(cards.length));
   setAttribute(button, "aria-label", labelOf(name, cards, shown, state.round !== null));
   reconcile(pictures, shown, {
     key: ({ id }) => id,

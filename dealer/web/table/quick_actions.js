@@ -4,6 +4,7 @@ import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { trickTo } from "./actions.js";
 import { hasTricks, hasTurns } from "./game.js";
+import { mayPlay } from "./next_step.js";
 import { isAllowed, isTrick, nameAt, nextSeat } from "./selectors.js";
 import { leadingCard } from "./trick.js";
 
@@ -51,12 +52,13 @@ export class QuickActions {
         : texts.tricks.to({ name: nameAt(table, this.#leader) }));
     }
     // Beside the winner's button little is enough for the others.
-    setText(this.#trick, known ? texts.actions.trick : texts.tricks.toPlayer);
+    setText(this.#trick, known ? texts.tricks.other : texts.tricks.toPlayer);
     this.#trick.classList.toggle("short", known);
     setAttribute(this.#trick, "aria-label", known ? texts.tricks.toPlayer : null);
     setAttribute(this.#trick, "title", known ? texts.tricks.toPlayer : null);
     // One at a time, since a phone has little room: the trick comes before the next turn.
-    this.#passTurn.hidden = !ownTurn || !isAllowed(table, "annotate") || !this.#trick.hidden;
+    this.#passTurn.hidden = !ownTurn || mayPlay(this.#page) || !isAllowed(table, "annotate")
+      || !this.#trick.hidden;
     if (ownTurn) setText(this.#passTurn, texts.notes.passTurnTo({ name: nameAt(table, next) }));
     // Its room is kept, so that nothing on the felt moves when it comes and goes.
     setAttribute(this.#container, "data-next",

@@ -21,6 +21,8 @@ import { handsOf, wordsOf } from "./showdown.js";
  *   updateChip: (chip: any, player: any) => void }} pictures
  */
 
+const SUITS = { h: "heart", d: "diamond", c: "club" }; // as in the log
+
 export class RoundResult {
   #given;
   #says = element("span");
@@ -72,12 +74,12 @@ export class RoundResult {
     const first = scores.length > 0 ? after(scores[0]) : 0;
     const leaders = scores.filter((one) => after(one) === first).map(({ seat }) => nameOf(seat));
     const won = to === null ? winners : leaders;
-    setText(this.#says, hands ? wordsOf(scores, texts, nameOf)
+    setText(this.#says, hands ? wordsOf(scores, texts, nameOf, table.seat)
       : isPart ? texts.hand({ best, names: winners })
         : texts.winner({ count: won.length, names: won }));
     setText(this.#ahead, isPart && goesOn ? texts.ahead(
-      { count: leaders.length, names: leaders, score: words.number(first) })
-      : hands && winners.length === 1 ? this.#cardsOf(scores[0].five) : "");
+      { count: leaders.length, names: leaders, score: words.number(first) }) : "");
+    if (hands && winners.length === 1) this.#showFive(scores[0].five);
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(
@@ -115,9 +117,10 @@ export class RoundResult {
     return { unit: null, scores: handsOf(rule.of, stacks, board.flatMap((name) => stacks[name])) };
   }
 
-  /** The cards that make the best hand, in signs. */
-  #cardsOf(five) {
-    return five.map(({ card }) => this.#given.pictures.cardSign(card)).join(" ");
+  /** The cards that make the best hand, in signs and colours. */
+  #showFive(five) {
+    this.#ahead.replaceChildren(...five.flatMap(({ card }) => [
+      element("span", { class: SUITS[card[1]] }, this.#given.pictures.cardSign(card)), " "]));
   }
 }
 

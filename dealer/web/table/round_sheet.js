@@ -63,7 +63,8 @@ export class RoundSheet {
       : to === undefined ? ended : `${ended} · ${texts.result.to({ points: to })}`);
     this.#drawResult(closedRound);
     this.#unseen.hidden = !over || closedRound !== null;
-    const sentence = betweenRounds(table, mayOpen);
+    const chips = comparesHands() && !over && !table.closed ? texts.result.pot : null;
+    const sentence = [chips, betweenRounds(table, mayOpen)].filter(Boolean).join(" ") || null;
     this.#sentence.hidden = sentence === null;
     setText(this.#sentence, sentence ?? "");
     this.#start.hidden = !mayOpen || playersMissing(table) !== null;

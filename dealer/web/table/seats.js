@@ -89,6 +89,7 @@ export class Seats {
     const known = cards.filter(({ card }) => card !== null);
     drawCards(faces, known.slice(-MAX_FACES));
     const shown = known.filter((one) => one.shown);
+    setAttribute(faces, "data-caption", shown.length < known.length ? texts.knownToYou : null);
     setAttribute(item, "data-shows", shown.length > 0 && known.length <= SHOWN_LARGE);
     drawSeatPiles(before, this.#page, piles);
     this.#page.bubbles.draw(bubble, seat);

@@ -8,7 +8,7 @@ import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
 import { quantity, table as texts } from "../texts.js";
 import { broadcastOf, seatOf } from "../verify.js";
-import { hasNoHands, hasTurns, passOfRound, pilesOfGame } from "./game.js";
+import { comparesHands, hasNoHands, hasTurns, passOfRound, pilesOfGame } from "./game.js";
 import { begun, formerPlayers, playedBy } from "./history.js";
 
 /** @typedef {import("../client.js").Card} Card */
@@ -313,9 +313,24 @@ export function passing(table) {
   return { count: pass.count, seat: to, done: passed.has(table.seat), left };
 }
 
+/** Whether all of a seat's cards are shown to all; not if it has none. */
+export function isShown({ state }, seat) {
+  const cards = cardsIn(state, handOf(seat));
+  return cards.length > 0 && cards.every(({ shown }) => shown);
+}
+
+/** Whether players show their hands: one has, in a game that compares them. */
+export const isShowdown = (table) =>
+  comparesHands() && table.state.seats.some(({ seat }) => isShown(table, seat));
+
+/** The names of the players who have cards and have not shown them. */
+export const notShown = (table) => table.state.seats.map(({ seat }) => seat)
+  .filter((seat) => cardsIn(table.state, handOf(seat)).length > 0 && !isShown(table, seat))
+  .map((seat) => nameAt(table, seat));
+
 /**
- * The seat whose turn it is; null while cards are passed, when a trick is complete, when all hands
- * are empty, and until a player has been given the turn in the round.
+ * The seat whose turn it is; null while cards are passed, in a showdown, when a trick is complete,
+ * when all hands are empty, and until a player has been given the turn in the round.
  *
  * @param {RemoteTable} table
  */
@@ -325,7 +340,8 @@ export function turnOf(table) {
   if (!hasTurns()) return turn;
   const isEmpty = ({ seat }) => cardsIn(table.state, handOf(seat)).length === 0;
   const over = !hasNoHands() && table.state.seats.every(isEmpty);
-  return over || !begun(table).turn || passing(table) !== null || isTrick(table) ? null : turn;
+  const none = over || passing(table) !== null || isTrick(table) || isShowdown(table);
+  return none || !begun(table).turn ? null : turn;
 }
 
 /** A phrase in the reader's language; the key of one that this page does not know. */

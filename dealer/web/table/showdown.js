@@ -56,12 +56,16 @@ export function handsOf(rules, stacks, board) {
  * @param {Hand[]} hands
  * @param {any} texts those of the result
  * @param {(seat: number) => string} nameOf
+ * @param {number | null} own the reader's seat
  * @returns {string}
  */
-export function wordsOf(hands, texts, nameOf) {
+export function wordsOf(hands, texts, nameOf, own) {
   const [first, ...others] = hands.filter(({ best }) => best);
   if (first === undefined) return texts.shown;
   if (first.kind === null) return texts.last({ name: nameOf(first.seat) });
+  if (first.seat === own && others.length === 0) {
+    return texts.bestOwn({ kind: texts.kinds[first.kind] });
+  }
   const names = [first, ...others].map(({ seat }) => nameOf(seat));
   return texts.best({ count: names.length, names, kind: texts.kinds[first.kind] });
 }

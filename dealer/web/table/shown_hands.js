@@ -41,7 +41,7 @@ export class ShownHands {
     this.#drawn = String(named);
     this.#page.kinds = new Map(named);
     this.#page.bestHand = named.length === 0 ? null : {
-      line: wordsOf(found, texts, nameOf),
+      line: wordsOf(found, texts, nameOf, this.#page.table.seat),
       seats: found.filter(({ best }) => best).map(({ seat }) => seat),
     };
     this.#page.draw();

@@ -2,9 +2,9 @@
 
 import { cardOf, cardSign } from "../cards.js";
 import { table as texts } from "../texts.js";
-import { trumpsOfGame } from "./game.js";
-import { playedBy } from "./history.js";
-import { cardsIn, isTrick, nameAt, ownCards } from "./selectors.js";
+import { leadingCardOfGame, trumpsOfGame } from "./game.js";
+import { begun, playedBy } from "./history.js";
+import { cardsIn, isTrick, nameAt, ownCards, turnOf } from "./selectors.js";
 
 const RANKS = "23456789TJQKA";
 
@@ -72,6 +72,15 @@ export function suitToFollow(table) {
   const led = suitOf(trick[0]);
   return led !== null && ownCards(table).some((card) => suitOf(card) === led) ? led : null;
 }
+
+/**
+ * The card that this player is to lead to the first trick of a round, where the game says which.
+ *
+ * @param {import("../client.js").RemoteTable} table
+ * @returns {string | null}
+ */
+export const cardToLead = (table) =>
+  (turnOf(table) === table.seat && !begun(table).played ? leadingCardOfGame() : null);
 
 /** Whether a card is of another suit than the one to follow. */
 export const isOffSuit = (card, suit) => suit !== null && suitOf(card) !== suit;
