@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -82,6 +83,7 @@ async def test_a_long_name_opens_a_table_in_any_language(
     await page.locator("input[name=player]").fill(name)
     await page.locator(".start button").click()
     await expect(page.locator("#own")).to_be_visible()
+    await expect(page.locator("h1")).to_have_text(re.compile("."))
     title = await page.locator("h1").text_content()
     assert title is not None
     assert ("…" in title) == (len(name) == 64 or language != "ar")

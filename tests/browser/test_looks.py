@@ -15,7 +15,7 @@ from tests.browser.album import ENLARGE
 from tests.browser.conftest import OpenPage
 from tests.browser.geometry import NOT_SEEN
 from tests.browser.prepared_table import prepared_table
-from tests.browser.table_page import has_won, holds, own_cards, place
+from tests.browser.table_page import has_won, own_cards, place
 from tests.browser.test_large_text import hearts, phone, trick
 from tests.harness.server_process import PATIENT, ServerProcess
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.player_page import TwoPlayers
-from tests.browser.table_page import answer, codes, holds, place, tool
+from tests.browser.table_page import answer, codes, holds, own_cards, place, tool
 
 pytestmark = pytest.mark.reuse_pages
 
@@ -39,7 +39,7 @@ async def test_cards_are_passed_when_both_have_passed(two_players: TwoPlayers) -
             await expect(waits).to_be_visible()
             await other.holds(3)
     await ada.holds(3)
-    await bob.holds(3)
+    await expect(own_cards(bob.page).locator(f'[data-card="{given[0]}"]')).to_have_count(1)
     assert set(await codes(bob.page)) == {*taken[1:], given[0]}
 
 

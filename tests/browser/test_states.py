@@ -74,7 +74,7 @@ async def test_no_state_cuts_words_or_lacks_contrast(server, open_page, axe, tag
     await reader.check_dialog(reader.button(reader.says("notes.say")))
     await reader.check_dialog(page.locator(".badge"))
     await reader.check_dialog(page.locator("button.seat"))
-    await page.get_by_role("button", name=reader.says("showAll"), exact=True).click()
+    await page.get_by_role("button", name=reader.says("showLog"), exact=True).click()
     await reader.check()
     await page.get_by_role("button", name=reader.says("showLess"), exact=True).click()
     await page.locator("#hand li").nth(1).click()
