@@ -322,7 +322,7 @@ async def test_a_link_is_followed_although_the_page_replaces_the_address(
 ) -> None:
     page = await open_page("/audit")
     await checked(page, written(tables[0].bundle.lines, tmp_path))
-    await moment(page, "is done: each of the")
+    await moment(page, "were sealed, each in its slot")
     await page.evaluate(
         """() => {
             location.hash = "#round=1&step=17";
@@ -529,7 +529,7 @@ async def test_an_open_round_cannot_be_replayed(open_page, axe, tables, tmp_path
     await expect(page.locator("#verdict-words")).to_contain_text("The last deal is not finished")
     await axe(page)
     await page.select_option("#round", "1")
-    await moment(page, "is done: each of the")
+    await moment(page, "were sealed, each in its slot")
     await expect(page.get_by_role("button", name="Shuffle 2 (top 3)")).to_be_visible()
 
 

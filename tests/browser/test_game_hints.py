@@ -141,7 +141,7 @@ async def test_go_fish_says_to_ask_before_drawing(open_page: Any, server: Any) -
     ada, bob = await phones_at(open_page, server, "go-fish", names=("Ada", "Bob"))
     await ada.page.keyboard.press("w")  # passes the turn on
     says = bob.page.locator(".your-turn")
-    await expect(says).to_have_text("Ask aloud for a rank you hold. If none, draw")
+    await expect(says).to_have_text("Your turn: ask for a rank you hold; if none, draw")
     await expect(bob.page.locator("#tools .primary")).to_have_count(0)
     await bob.tap("Draw")
     await bob.player.holds(4)
@@ -151,6 +151,7 @@ async def test_go_fish_says_to_ask_before_drawing(open_page: Any, server: Any) -
 async def test_poker_has_its_own_words(open_page: Any, server: Any, game: str, cards: int) -> None:
     phones = ada, bob, _cleo = await phones_at(open_page, server, game, cards=cards)
     step = ada.page.locator("#tools .primary")
+    next_deal = ada.page.locator('#tools [data-action="deal"]')
     await expect(step).to_have_text("Flop")
     await expect(step).to_have_attribute("data-before", "When betting is done, deal:")
     await expect(bob.page.locator("#tools .primary")).to_have_count(0)
@@ -164,7 +165,8 @@ async def test_poker_has_its_own_words(open_page: Any, server: Any, game: str, c
     await expect(says).to_have_attribute("data-seat", "2")
     await expect(ada.page.get_by_role("button", name="Bob, seat 2, 0 cards, Fold")).to_be_visible()
     for title in ("Flop", "Turn", "River"):
-        await expect(step).to_have_text(title)
+        await expect(next_deal).to_have_text(title)
+        await expect(step).to_have_count(1 if title == "Flop" else 0)  # then it is Cleo's turn
         await ada.tap(later_deal(title))
     await expect(step).to_have_text("End the hand")
     await expect(step).not_to_have_attribute("data-before", "When betting is done, deal:")
@@ -247,6 +249,31 @@ async def test_a_hand_wins_no_game_to_some_points(
         await expect(rows.first.locator(".name")).to_have_text(first)
 
 
+async def test_a_discard_of_each_player_is_no_trick(open_page: Any, server: Any) -> None:
+    """A drag of the top one would take both."""
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules={"game": "gin-rummy"})
+        await deal([ada, bob], 2)
+        for player in (ada, bob):
+            await player.play(player.hand[:1])
+        page = await by_touch(open_page, bob)
+        await holds(page, PILE, 2)
+        await expect(page.locator('[data-action="trick"]')).to_be_hidden()
+
+
+async def test_who_takes_the_points_of_all_cards_is_named(open_page: Any, server: Any) -> None:
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
+        ada, bob = await seated(stack, server, rules=OF_TWO)
+        await deal([ada, bob], 2)
+        for player in (ada, bob):
+            await player.play(player.hand)
+        await ada.move("pile:table", to="pile:won:1", count=4)
+        await ada.round_close()
+        page = await by_touch(open_page, bob)
+        says = page.locator(".winner small")
+        await expect(says).to_have_text("Ada took all points: the others get 26 each")
+
+
 @pytest.mark.parametrize("deck", [["2s", "3h", "4d", "5c"], ["2s", "3s", "4s", "5s"]])
 async def test_the_discards_become_a_new_deck_once_no_card_fits(
     open_page: Any, server: Any, deck: list[str]
@@ -264,7 +291,7 @@ async def test_the_discards_become_a_new_deck_once_no_card_fits(
         last = await top.get_attribute("data-card") or ""
         await expect(page.locator("#hand [data-off] .card")).to_have_count(0 if fits else 1)
         if fits:
-            await expect(hint).to_contain_text("Match suit or rank")
+            await expect(hint).to_contain_text("match suit or rank")
             await expect(step).to_have_count(0)
             return
         await expect(hint).to_have_text("The deck is empty: first the discards are shuffled")

@@ -286,7 +286,8 @@ async def test_tables_share_statements_when_they_are_closed(
         assert [tuple(row) for row in rows] == [(0,)]
     reads = [sql for sql in statements if "SELECT" in sql and "event" in sql]
     assert 0 < len(reads) < len(tables) / 4, reads
-    assert not [sql for sql in statements if "rounds" in sql or "swaps" in sql]
+    slices = [sql for sql in statements if "UPDATE tables" in sql]  # some come by the clock
+    assert len(slices) < len(tables) / 4, slices
 
 
 @ON_A_FILE

@@ -76,6 +76,9 @@ function findPile(name) {
 export const hasTricks = () =>
   preset?.piles.some(({ name }) => name.startsWith("won:")) ?? false;
 
+/** Whether tricks may be played, also without a game. */
+export const mayHaveTricks = () => preset === null || hasTricks();
+
 /** The suit of trumps, empty for none; null if the game does not say how tricks are won. */
 export const trumpsOfGame = () => preset?.tricks?.trumps ?? null;
 

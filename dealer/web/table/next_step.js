@@ -16,19 +16,21 @@ import { cardToLead, leadingCard, suitToFollow, takenBy } from "./trick.js";
 /**
  * The next step for this player, and what its button says; null if there is none. The steps of a
  * hand come first, then passing cards, then what can be done with the selected ones, and drawing,
- * unless the game has something else before. `before` is what to wait for.
+ * unless the game has something else before. `before` is what to wait for. A deal is not filled while
+ * it is another player's turn.
  *
  * @param {any} page
  * @param {string[]} names the actions that have a button, the most important first
- * @returns {{ name: string, label: string, before: string | null } | null}
+ * @returns {{ name: string, label: string, before: string | null, filled: boolean } | null}
  */
 export function nextStep(page, names) {
   const { table, slots } = page;
   if (table.round === null) return null;
   const mayDo = (name) => isVisible(actionNamed(name), table);
   const isPossible = (name) => disabledReason(actionNamed(name), page) === null;
-  const step = (name, label = null, before = null) => (
-    { name, label: label ?? labelOf(name), before });
+  const { turn } = page.markers;
+  const step = (name, label = null, before = null, filled = true) => (
+    { name, label: label ?? labelOf(name), before, filled });
   const shows = isShowdown(table) && notShown(table).length > 0;
   if (shows && mayDo("show") && isPossible("show")) return step("show");
   if (isOver(table) && !shows && mayDo("closeRound")) return step("closeRound");
@@ -38,14 +40,14 @@ export function nextStep(page, names) {
   if (mayDo("deal") && isPossible("deal")) {
     const next = nextDeal(table);
     const before = isUntouched(table) ? null : wordOf("before_deal");
-    if (next !== null || isUntouched(table)) return step("deal", next?.title, before);
+    const filled = before === null || turn === null || turn === table.seat;
+    if (next !== null || isUntouched(table)) return step("deal", next?.title, before, filled);
   }
   const pass = passing(table);
   if (pass !== null && pass.seat !== null && !pass.done && names.includes("passTo")) {
     return step("passTo", texts.passCards({ count: pass.count, name: nameAt(table, pass.seat) }));
   }
   // Others may move, too, but the filled button is for the player whose turn it is.
-  const { turn } = page.markers;
   const isFree = turn === null && (!hasTurns() || table.state.seats.length === 1);
   if (turn !== table.seat && !isFree) return null;
   // Where cards are passed, several ones are selected for that, and a single one to be played.

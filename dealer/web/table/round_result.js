@@ -77,7 +77,9 @@ export class RoundResult {
     setText(this.#says, hands ? wordsOf(scores, texts, nameOf, table.seat)
       : isPart ? texts.hand({ best, names: winners })
         : texts.winner({ count: won.length, names: won }));
-    setText(this.#ahead, isPart && goesOn ? texts.ahead(
+    const all = rule?.all !== undefined && tookAll(scores, rule.all);
+    setText(this.#ahead, all ? texts.all({ name: nameOf(all.seat), points: rule.all })
+      : isPart && goesOn ? texts.ahead(
       { count: leaders.length, names: leaders, score: words.number(first) }) : "");
     if (hands && winners.length === 1) this.#showFive(scores[0].five);
     reconcile(this.#scores, scores, {
@@ -126,6 +128,11 @@ export class RoundResult {
 
 const notedScores = ({ scores }) => [...scores].map(
   ([seat, value]) => ({ seat, value, best: false })).sort((a, b) => a.seat - b.seat);
+
+/** The score of the one player who took the points of all cards, of whom the others get `points`. */
+const tookAll = (scores, points) => scores.length > 1
+  && scores.filter(({ value }) => value === points).length === scores.length - 1
+  && scores.find(({ value }) => value === 0);
 
 /**
  * The total of a seat before the last round, which gave it `value`: that which was noted since the

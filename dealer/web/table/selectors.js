@@ -8,7 +8,9 @@ import { safeText } from "../dom.js";
 import { pileKind } from "../pile_kinds.js";
 import { quantity, table as texts } from "../texts.js";
 import { broadcastOf, seatOf } from "../verify.js";
-import { comparesHands, hasNoHands, hasTurns, passOfRound, pilesOfGame } from "./game.js";
+import {
+  comparesHands, hasNoHands, hasTurns, mayHaveTricks, passOfRound, pilesOfGame,
+} from "./game.js";
 import { begun, formerPlayers, playedBy } from "./history.js";
 
 /** @typedef {import("../client.js").Card} Card */
@@ -260,6 +262,7 @@ export function broadcastSentence(rule) {
  * @param {RemoteTable} table
  */
 export function isTrick(table) {
+  if (!mayHaveTricks()) return false;
   const cards = cardsIn(table.state, "pile:table");
   const seats = new Set(cards.map(({ slot }) => playedBy(table, slot)?.seat));
   const players = table.state.seats;

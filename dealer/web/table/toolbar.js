@@ -72,7 +72,7 @@ export class Toolbar {
       setAttribute(button, "data-before", isStep ? this.#step.before : null);
       setAttribute(button, "aria-disabled", reason === null ? null : "true");
       setAttribute(button, "title", reason ?? texts.hints[name]);
-      button.classList.toggle("primary", isStep);
+      button.classList.toggle("primary", isStep && this.#step.filled);
     }
     this.#number.textContent = String(count);
     setAttribute(this.#stepper, "aria-label", texts.howMany({ count }));
