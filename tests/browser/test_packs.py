@@ -186,9 +186,8 @@ async def test_a_game_is_set_up_dealt_and_explained(server, open_page, axe, name
     for pile_name, count in counts.items():
         await holds(page, f"pile:{pile_name}", count)
     steps = page.get_by_role("toolbar").locator(".primary")
-    later = page.get_by_role("toolbar").locator(
-        '[data-action="deal"]'
-    )  # not filled while others bet
+    # A deal is not filled while others bet.
+    later = page.get_by_role("toolbar").locator('[data-action="deal"]')
     for deal in game["deal"][1:]:
         await expect(later).to_have_text(english(deal["title"]))
         await page.keyboard.press("a")  # two taps on one button in quick succession are one

@@ -81,7 +81,8 @@ export class RoundResult {
     setText(this.#ahead, all ? texts.all({ name: nameOf(all.seat), points: rule.all })
       : isPart && goesOn ? texts.ahead(
       { count: leaders.length, names: leaders, score: words.number(first) }) : "");
-    if (hands && winners.length === 1) this.#showFive(scores[0].five);
+    // Who alone has not folded wins with any cards.
+    if (hands && winners.length === 1 && scores[0].kind !== null) this.#showFive(scores[0].five);
     reconcile(this.#scores, scores, {
       key: ({ seat }) => seat,
       create: () => element(
@@ -129,7 +130,7 @@ export class RoundResult {
 const notedScores = ({ scores }) => [...scores].map(
   ([seat, value]) => ({ seat, value, best: false })).sort((a, b) => a.seat - b.seat);
 
-/** The score of the one player who took the points of all cards, of whom the others get `points`. */
+/** The score of the player who took the points of all cards; the others get `points` each. */
 const tookAll = (scores, points) => scores.length > 1
   && scores.filter(({ value }) => value === points).length === scores.length - 1
   && scores.find(({ value }) => value === 0);

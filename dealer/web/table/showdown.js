@@ -23,7 +23,7 @@ const BY_COUNTS = {
 };
 
 /**
- * The hand of each seat of a closed round, the best first; those who folded have none. `kind` is an
+ * The hand of each seat of a round, the best first; those who folded have none. `kind` is an
  * index of the text `result.kinds`; null for all, and no hand is the best, if cards are missing. The
  * cards of which there are most of a rank are the first of `five`.
  *
@@ -76,9 +76,10 @@ function bestOf(rules, hand, board) {
   if (![0, 5].includes(board.length) || (own !== null && board.length === 0)) return null;
   const fives = own === null ? choose(hand.concat(board), 5)
     : choose(hand, own).flatMap((two) => choose(board, 5 - own).map((three) => two.concat(three)));
-  const found = fives.map((five) => ({ five: inOrder(five), strength: strengthOfFive(five) }));
-  if (found.some(({ strength }) => strength === null)) return null;
-  return found.sort((a, b) => compare(a.strength, b.strength)).at(-1) ?? null;
+  const found = fives.map((five) => ({ five, strength: strengthOfFive(five) }));
+  if (found.length === 0 || found.some(({ strength }) => strength === null)) return null;
+  const { five, strength } = found.sort((a, b) => compare(a.strength, b.strength)).at(-1);
+  return { five: inOrder(five), strength };
 }
 
 /**
